@@ -1,0 +1,108 @@
+"""What travels between the controller, the process server and its children: words, records, limits.
+
+Pure standard library, so that both sides of the pipe, and readers without torch, share one definition.
+Every record is one JSON object; which fields it has is documented in ``evaluator/README.md``.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypedDict
+
+PROTOCOL_VERSION: Final = 1
+
+Status = Literal[
+    "ok",
+    "compile_error",
+    "runtime_error",
+    "accuracy_failed",
+    "not_comparable",
+    "timeout",
+    "out_of_memory",
+    "crashed",
+    "setup_error",
+    "unsupported",
+    "skipped",
+]
+
+# Worst first: a cell shows the status of its worst probe. What ended a process outranks what raised an
+# exception, an exception outranks a wrong number, and a number that can't be judged outranks only `ok`.
+SEVERITY: Final[tuple[Status, ...]] = (
+    "crashed",
+    "out_of_memory",
+    "timeout",
+    "setup_error",
+    "compile_error",
+    "runtime_error",
+    "accuracy_failed",
+    "unsupported",
+    "skipped",
+    "not_comparable",
+    "ok",
+)
+
+
+def worst(statuses: list[Status]) -> Status:
+    """The status a cell shows for these probe statuses; `skipped` when there is none."""
+    return min(statuses, key=SEVERITY.index) if statuses else "skipped"
+
+
+ProbeName = Literal["compile", "walk", "accuracy", "timing", "memory"]
+PROBES: Final[tuple[ProbeName, ...]] = ("compile", "walk", "accuracy", "timing", "memory")
+
+# metric -> (unit, what it includes). The one place a metric is declared.
+METRICS: Final[dict[str, tuple[str, str]]] = {
+    "import.torch_s": ("s", "importing torch in a new interpreter"),
+    "import.compiler_s": ("s", "importing the compiler's modules after torch"),
+    "toolchain.header_s": ("s", "building the C++ precompiled header and the vector instruction probe, once"),
+    "compile.cold_s": (
+        "s",
+        "first call of the bucket alone in a new process with empty caches, to outputs ready; for training "
+        "to the end of the first backward; imports, inputs and the C++ header made before the clock",
+    ),
+    "compile.warm_cache_s": ("s", "the same in another new process with the caches that cold sample left"),
+    "compile.dynamo_s": ("s", "cold: tracing Python to graphs (Dynamo, without the backend)"),
+    "compile.aot_autograd_s": ("s", "cold: AOTAutograd, without the backend compiler it calls"),
+    "compile.inductor_s": ("s", "cold: Inductor, lowering and code generation, without the C++ or Triton compiler"),
+    "compile.toolchain_s": ("s", "cold: the C++ or Triton compiler"),
+    "compile.host_peak_mb": ("MB", "cold: growth of the process's peak resident memory over its start"),
+    "compile.children_peak_mb": ("MB", "cold: largest child process (the C++ compiler)"),
+    "walk.first_call_s": ("s", "first call of the bucket as it comes, after the buckets before it"),
+    "eager.wall_ms": ("ms", "batch mean of one eager call, until the batch is known complete"),
+    "compiled.wall_ms": ("ms", "batch mean of one compiled call, until the batch is known complete"),
+    "eager.cpu_ms": ("ms", "processor time of one eager call, all threads"),
+    "compiled.cpu_ms": ("ms", "processor time of one compiled call, all threads"),
+    "eager.host_ms": ("ms", "submission of one eager call; only where the host returns before the device is done"),
+    "compiled.host_ms": ("ms", "submission of one compiled call; only where the host returns first"),
+    "eager.stream_ms": ("ms", "device events around the batch, eager; NULL on CPU"),
+    "compiled.stream_ms": ("ms", "device events around the batch, compiled; NULL on CPU"),
+    "eager.host_peak_mb": ("MB", "growth of peak resident memory over steady eager calls"),
+    "compiled.host_peak_mb": ("MB", "growth of peak resident memory over steady compiled calls"),
+    "accuracy.rmse_fp64": ("1", "root mean square error of the compiled outputs to float64, worst leaf"),
+    "accuracy.eager_rmse_fp64": ("1", "the same of eager's outputs, worst leaf"),
+    "accuracy.max_abs": ("1", "largest absolute difference of compiled and eager outputs"),
+}
+
+
+class ErrorInfo(TypedDict, total=False):
+    """An exception as recorded: outermost type, whole message, and the ``__cause__`` chain, outermost first."""
+
+    type: str
+    message: str
+    chain: list[str]
+    traceback: str
+
+
+class Sample(TypedDict, total=False):
+    """One number of one process. ``value`` None is a failed measurement, never a zero."""
+
+    metric: str
+    round: int | None
+    value: float | None
+    flags: list[str]
+
+
+class Limits(TypedDict):
+    """What one probe process may take before it is ended: seconds of wall time, MB of resident memory."""
+
+    time_s: float
+    memory_mb: float
