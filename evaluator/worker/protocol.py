@@ -62,7 +62,10 @@ METRICS: Final[dict[str, tuple[str, str]]] = {
     "compile.warm_cache_s": ("s", "the same in another new process with the caches that cold sample left"),
     "compile.dynamo_s": ("s", "cold: tracing Python to graphs (Dynamo, without the backend)"),
     "compile.aot_autograd_s": ("s", "cold: AOTAutograd, without the backend compiler it calls"),
-    "compile.inductor_s": ("s", "cold: Inductor, lowering and code generation, without the C++ or Triton compiler"),
+    "compile.inductor_s": (
+        "s",
+        "cold: Inductor, lowering and code generation, without the C++ or Triton compiler",
+    ),
     "compile.toolchain_s": ("s", "cold: the C++ or Triton compiler"),
     "compile.host_peak_mb": ("MB", "cold: growth of the process's peak resident memory over its start"),
     "compile.children_peak_mb": ("MB", "cold: largest child process (the C++ compiler)"),
@@ -71,7 +74,10 @@ METRICS: Final[dict[str, tuple[str, str]]] = {
     "compiled.wall_ms": ("ms", "batch mean of one compiled call, until the batch is known complete"),
     "eager.cpu_ms": ("ms", "processor time of one eager call, all threads"),
     "compiled.cpu_ms": ("ms", "processor time of one compiled call, all threads"),
-    "eager.host_ms": ("ms", "submission of one eager call; only where the host returns before the device is done"),
+    "eager.host_ms": (
+        "ms",
+        "submission of one eager call; only where the host returns before the device is done",
+    ),
     "compiled.host_ms": ("ms", "submission of one compiled call; only where the host returns first"),
     "eager.stream_ms": ("ms", "device events around the batch, eager; NULL on CPU"),
     "compiled.stream_ms": ("ms", "device events around the batch, compiled; NULL on CPU"),

@@ -1,0 +1,188 @@
+"""The walk: every bucket in order in one process, as a server would meet them, then the whole walk again.
+
+What the compiler did is read from its structured trace afterwards, by a module without torch; this process
+says where in the log each call began, how long each bucket's first call took, and which compiled regions ran
+in it at the end. Timing follows here, so that it times the code that serves.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from evaluator.worker import calling
+from evaluator.worker.errors import describe_error, status_of
+from evaluator.worker.probes import timing
+from evaluator.worker.session import WORKLOAD_ERRORS, ProbeSession, start_trace, trace_file, trace_offset
+from evaluator.worker.trees import flatten
+
+if TYPE_CHECKING:
+    from workloads.registry import Bucket
+
+# Under CUDA graphs call 1 warms, 2 records, 3 replays.
+_CUDA_GRAPH_CALLS: Final = 3
+_REGION: Final = re.compile(r"Torch-Compiled Region: (\d+/\d+)")
+
+
+@dataclass
+class BucketWalk:
+    """What the walk saw of one bucket."""
+
+    bucket: Bucket
+    status: str = "ok"
+    reason: str | None = None
+    stage: str | None = None
+    error: Any = None
+    first_call_s: float | None = None
+    compiles: list[int] = field(default_factory=lambda: [0, 0])
+    mutates: list[str] = field(default_factory=list)
+    regions: list[str] | None = None
+
+    def fail(self, error: BaseException, stage: str) -> None:
+        self.status, self.stage, self.error = status_of(error, stage), stage, describe_error(error)
+        self.reason = f"{stage} raised {self.error.get('type')}"
+
+
+class CompileCount:
+    """Counts the compiles that start in this process: forward, lazy backward, and frames that end skipped."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        torch._dynamo.callback.on_compile_start(self._started)
+
+    def _started(self, *_: Any) -> None:
+        self.total += 1
+
+
+def run(session: ProbeSession) -> None:
+    """Walk the session's buckets twice, report each, and time them if the request asks for it."""
+    trace_dir = Path(session.request["trace_dir"]) if session.request.get("trace_dir") else None
+    if trace_dir is not None:
+        start_trace(trace_dir)
+    walks = [BucketWalk(bucket) for bucket in session.buckets]
+    try:
+        session.stage("build")
+        built = session.build()
+    except WORKLOAD_ERRORS as error:
+        for walk in walks:
+            walk.fail(error, "build")
+            _report(session, walk)
+        return
+    count = CompileCount()
+    compiled = session.compile(built)
+    for number in (1, 2):
+        for walk in walks:
+            if walk.status == "ok":
+                _visit(session, walk, compiled, number, count, trace_dir)
+            if number == 1 and walk.status != "ok":
+                # Safe on disk before a later bucket may end the process.
+                _report(session, walk)
+    for walk in walks:
+        if walk.status == "ok":
+            _note_regions(session, walk, compiled)
+            _report(session, walk)
+    if trace_dir is not None:
+        log = trace_file(trace_dir)
+        session.emit({"kind": "trace", "path": str(log) if log else None})
+    if session.request.get("timing"):
+        timing.run(session, compiled, [walk for walk in walks if walk.status == "ok"], count)
+
+
+def _visit(
+    session: ProbeSession,
+    walk: BucketWalk,
+    compiled: Any,
+    number: int,
+    count: CompileCount,
+    trace_dir: Path | None,
+) -> None:
+    """One visit of a bucket: its calls, each with fresh inputs, each ready before the next begins."""
+    bucket = walk.bucket
+    for call in range(_calls(session)):
+        stage = "inputs"
+        try:
+            session.stage(stage, bucket)
+            args, kwargs = session.inputs(bucket)
+            versions = _versions(args, kwargs)
+            stage = "compile" if number == 1 and call == 0 else "call"
+            session.stage(stage, bucket)
+            session.emit(
+                {
+                    "kind": "segment",
+                    "bucket": bucket.name,
+                    "walk": number,
+                    "call": call,
+                    "start": trace_offset(trace_dir) if trace_dir else 0,
+                }
+            )
+            before = count.total
+            started = time.perf_counter()
+            calling.call(session.workload, compiled, args, kwargs, seed=session.seed, target=session.target)
+            elapsed = time.perf_counter() - started
+        except WORKLOAD_ERRORS as error:
+            walk.fail(error, stage)
+            return
+        walk.compiles[number - 1] += count.total - before
+        if number == 1 and call == 0:
+            walk.first_call_s = elapsed
+            walk.mutates = [
+                path for path, version in _versions(args, kwargs).items() if versions.get(path) != version
+            ]
+
+
+def _calls(session: ProbeSession) -> int:
+    uses_graphs = session.options.get("mode") in ("reduce-overhead", "max-autotune") and (
+        session.target.name == "cuda"
+    )
+    return max(session.workload.calls, _CUDA_GRAPH_CALLS if uses_graphs else 1)
+
+
+def _versions(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, int]:
+    """How often each input tensor was written in place so far, by path; inference tensors keep no count."""
+    found = {}
+    for path, tensor in [*flatten(args).tensors(), *flatten(kwargs).tensors()]:
+        if not tensor.is_inference():
+            found[path] = tensor._version
+    return found
+
+
+def _note_regions(session: ProbeSession, walk: BucketWalk, compiled: Any) -> None:
+    """Ask the profiler, in one untimed call, which compiled regions run for this bucket.
+
+    After the recompile limit a frame runs eager in silence: only what ran can tell. None if the call fails.
+    """
+    session.stage("call", walk.bucket)
+    args, kwargs = session.inputs(walk.bucket)
+    try:
+        with torch.autograd.profiler.profile() as profile:
+            calling.call(session.workload, compiled, args, kwargs, seed=session.seed, target=session.target)
+    except WORKLOAD_ERRORS as error:
+        walk.fail(error, "call")
+        return
+    names = {match.group(1) for event in profile.function_events if (match := _REGION.fullmatch(event.name))}
+    walk.regions = sorted(names)
+
+
+def _report(session: ProbeSession, walk: BucketWalk) -> None:
+    flags = [] if walk.compiles[0] else ["reused_code"]
+    sample = {"metric": "walk.first_call_s", "round": None, "value": walk.first_call_s, "flags": flags}
+    session.result(
+        walk.bucket,
+        walk.status,
+        "walk",
+        reason=walk.reason,
+        stage=walk.stage,
+        error=walk.error,
+        samples=[sample] if walk.status == "ok" else [{**sample, "value": None, "flags": ["failed"]}],
+        facts={
+            "compile_starts": walk.compiles[0],
+            "second_walk_compile_starts": walk.compiles[1],
+            "mutates": walk.mutates,
+            "regions": walk.regions,
+        },
+    )
