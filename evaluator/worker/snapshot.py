@@ -161,7 +161,7 @@ def _unchanged(known: Value, leaf: Leaf) -> bool:
 
 
 def _gradients(owned: Owned, inputs: dict[str, Leaf]) -> dict[str, Value]:
-    """Gradients by path, of parameters (each once, by its first name) and of input leaves."""
+    """The gradients there are, by path: of parameters (each once, by its first name) and of input leaves."""
     found: dict[str, Value] = {}
     holders = [(name, tensor) for name, tensor in owned.parameters.items()]
     holders += [
@@ -171,7 +171,7 @@ def _gradients(owned: Owned, inputs: dict[str, Leaf]) -> dict[str, Value]:
     ]
     seen: set[int] = set()
     for name, tensor in holders:
-        if id(tensor) not in seen:
+        if id(tensor) not in seen and tensor.grad is not None:
             seen.add(id(tensor))
             for leaf in flatten(tensor.grad, f"grad.{name}").leaves:
                 found[leaf.path] = copy_leaf(leaf)

@@ -78,8 +78,8 @@ def flatten(value: Any, root: str = ROOT) -> Tree:
 
     Opens tuples, lists, mappings, sets of plain values, named tuples, dataclasses (registered or not), Hugging
     Face style outputs (a mapping that is a dataclass), what was registered with torch's pytree, wrapper tensor
-    subclasses, and other objects whose attributes hold tensors. A cycle, a quantised or sparse tensor, or an
-    object without tensors is one opaque leaf with its reason. Raises nothing of its own.
+    subclasses, sparse COO tensors, and other objects whose attributes hold tensors. A cycle, a quantised or
+    otherwise sparse tensor, or an object without tensors is one opaque leaf with its reason.
     """
     walk = _Walk()
     structure = walk.visit(value, root, frozenset(), 0)
@@ -94,7 +94,8 @@ def type_name(value: Any) -> str:
     cls = type(value)
     if cls in (torch.Tensor, torch.nn.Parameter):
         return cls.__name__
-    return f"{cls.__module__}.{cls.__qualname__}" if "." in cls.__module__ else cls.__qualname__
+    named = "." in cls.__module__ or cls.__module__ in ("torch", "numpy")
+    return f"{cls.__module__}.{cls.__qualname__}" if named else cls.__qualname__
 
 
 def is_array(value: Any) -> bool:
@@ -132,9 +133,9 @@ class _Walk:
             return self._opaque(path, value, "the structure contains itself")
         if depth >= MAX_DEPTH:
             return self._opaque(path, value, f"nested deeper than {MAX_DEPTH} levels")
-        if isinstance(value, torch.Tensor) and not is_traceable_wrapper_subclass(value):
-            return self._opaque(path, value, unreadable_reason(value) or "an unknown tensor")
         children = _children(value)
+        if children is None and isinstance(value, torch.Tensor):
+            return self._opaque(path, value, unreadable_reason(value) or "a tensor that can't be opened")
         if children is None:
             return self._object(value, path, above, depth)
         return self._branch(value, children, path, above, depth)
@@ -185,7 +186,7 @@ def _leaf_kind(value: Any) -> str | None:
 def _children(value: Any) -> list[tuple[str, Any]] | None:
     """(path suffix, child) pairs of a container, or None for what is none."""
     if isinstance(value, torch.Tensor):
-        return [(f".{name}", getattr(value, name)) for name in value.__tensor_flatten__()[0]]
+        return _tensor_children(value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return [(f".{name}", getattr(value, name)) for name in value._fields]
     if dataclasses.is_dataclass(value) and not isinstance(value, torch.nn.Module):
@@ -198,6 +199,17 @@ def _children(value: Any) -> list[tuple[str, Any]] | None:
         # Sets have no order of their own; the members' text gives one that two processes share.
         return [(f"{{{index}}}", child) for index, child in enumerate(sorted(value, key=repr))]
     return _registered_children(value)
+
+
+def _tensor_children(tensor: torch.Tensor) -> list[tuple[str, Any]] | None:
+    """The tensors inside a wrapper subclass, or of a sparse COO tensor, whose entries are put in order first."""
+    if is_traceable_wrapper_subclass(tensor):
+        return [(f".{name}", getattr(tensor, name)) for name in tensor.__tensor_flatten__()[0]]
+    if tensor.layout != torch.sparse_coo or tensor.is_meta:
+        return None
+    with torch.no_grad():
+        ordered = tensor.detach().coalesce()
+        return [(".indices", ordered.indices()), (".values", ordered.values()), (".shape", tensor.shape)]
 
 
 def _dataclass_children(value: Any) -> Iterator[tuple[str, Any]]:

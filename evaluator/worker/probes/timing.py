@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import math
+import statistics
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
@@ -166,17 +167,20 @@ def _rounds(sides: list[Side], rounds: int, repeats: int, mutates: bool, count: 
 
 
 def _warm_up(side: Side, plan: dict[str, Any]) -> tuple[int, float]:
-    """Call until both floors of the plan are met; (calls made, seconds of the fastest call)."""
-    calls, best = 0, math.inf
+    """Call until both floors of the plan are met; (calls made, median seconds of a call).
+
+    The median and not the fastest: beside other processes a usual call may take many times the best one, and the
+    rounds would take as many times longer than they should.
+    """
+    calls: list[float] = []
     begun = time.perf_counter()
     while True:
-        best = min(best, side.batch([side.fresh()])[0])
-        calls += 1
+        calls.append(side.batch([side.fresh()])[0])
         spent = time.perf_counter() - begun
-        if calls >= plan["warmup_calls"] and spent * 1e3 >= plan["warmup_ms"]:
-            return calls, best
-        if spent > _LONGEST_WARMUP_S and calls >= _LEAST_WARMUP_CALLS:
-            return calls, best
+        if len(calls) >= plan["warmup_calls"] and spent * 1e3 >= plan["warmup_ms"]:
+            return len(calls), statistics.median(calls)
+        if spent > _LONGEST_WARMUP_S and len(calls) >= _LEAST_WARMUP_CALLS:
+            return len(calls), statistics.median(calls)
 
 
 def _repeats(

@@ -1,0 +1,218 @@
+"""Data frame in, Altair chart out. Knows nothing of Streamlit or the database, so reports can draw the same.
+
+Every chart takes its orders (versions, buckets) from the caller: text never decides what comes first.
+A failed measurement has a mark of its own on a rail below the data and never a value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import altair as alt
+import pandas as pd
+
+from app import theme
+
+PANEL_HEIGHT: Final = 190
+# The part of a panel's height kept free below the data for the rail of failures.
+RAIL_SHARE: Final = 0.2
+# A browser needs 15 s for 100,000 marks; beyond this many, the replicas' points give way to the interval.
+MOST_POINTS: Final = 4_000
+# The width is the page's; the height is the plot's own, with axes and legend around it.
+FIT_WIDTH: Final = alt.AutoSizeParams(type="fit-x", contains="padding")
+# Selections of ``history``: the evaluation behind a median, and the one behind a failure.
+PICKED: Final = ("picked", "picked_failure")
+
+PHASE_COLORS: Final = ("#0072B2", "#56B4E9", "#009E73", "#E69F00", "#8C8C8C")
+_FOUR_DIGITS: Final = ",.4~g"
+
+
+def history(
+    points: pd.DataFrame,
+    summary: pd.DataFrame,
+    failures: pd.DataFrame,
+    *,
+    title: str,
+    unit: str,
+    versions: Sequence[str],
+    buckets: Sequence[str],
+    legend: bool = True,
+    domain: tuple[float, float] | None = None,
+) -> alt.LayerChart:
+    """One metric of one workload over torch versions: a line a bucket through the medians, a band where an
+    interval exists, and each replica as a point. A click on a mark selects its evaluation (see ``PICKED``).
+
+    ``points``: version, bucket, replica, value. ``summary``: version, bucket, median, low, high (null: no interval),
+    n, evaluation, note (null: none). ``failures``: version, bucket, status (as shown), failed (false: there is no
+    value, but nothing failed), reason, evaluation. All values are in ``unit``; ``domain``: ends of the axis.
+    """
+    color, shape = bucket_encodings(buckets, legend)
+    x = version_axis(versions)
+    ends = domain or panel_domain(points, summary, rail=not failures.empty)
+    measured = not (points.empty and summary.empty)
+    shared = {
+        "scale": alt.Scale(type="log", nice=False, domain=list(ends)),
+        "axis": value_axis(ends, measured),
+    }
+
+    def y(field: str) -> alt.Y:
+        return alt.Y(f"{field}:Q", title=f"{title} ({unit})", **shared)
+
+    if len(points) > MOST_POINTS:
+        points = points.iloc[:0]
+    medians = with_gaps(summary, versions, buckets)
+    banded = medians if medians["low"].notna().any() else medians.iloc[:0]
+    band = alt.Chart(banded).encode(x=x, y=y("low"), y2="high:Q", color=color)
+    dots = alt.Chart(points).encode(x=x, y=y("value"), color=color, shape=shape, tooltip=point_tip(unit))
+    line = alt.Chart(medians).encode(x=x, y=y("median"), color=color)
+    picked = alt.selection_point(name=PICKED[0], fields=["evaluation"], on="click", empty=False, toggle=False)
+    chart = alt.layer(
+        band.mark_area(opacity=0.14),
+        band.mark_rule(opacity=0.55, strokeWidth=1.5),
+        dots.mark_point(size=16, opacity=0.6, strokeWidth=1),
+        line.mark_line(strokeWidth=2),
+        line.mark_point(size=70, filled=True, opacity=1, cursor="pointer")
+        .encode(shape=shape, tooltip=median_tip(unit))
+        .add_params(picked),
+    )
+    if not failures.empty:
+        rail = failure_rail(failures, x, color, buckets)
+        chart = alt.layer(chart, rail).resolve_scale(y="independent", shape="independent")
+    return chart.properties(height=PANEL_HEIGHT, autosize=FIT_WIDTH).configure_view(strokeWidth=0)
+
+
+def version_axis(versions: Sequence[str]) -> alt.X:
+    """Versions in the given order, all of them, whether or not anything was measured."""
+    axis = alt.Axis(title="torch", labelAngle=0 if len(versions) <= 6 else -40, grid=False, labelLimit=120)
+    scale = alt.Scale(domain=list(versions), padding=0.4)
+    return alt.X("version:N", sort=list(versions), scale=scale, axis=axis)
+
+
+def value_axis(ends: tuple[float, float], measured: bool) -> alt.Axis:
+    """The axis of a measured quantity; without a number on it where nothing was measured."""
+    number = "~s" if ends[1] >= 10_000 else "~g"
+    return alt.Axis(
+        tickCount=5, format=number, labels=measured, ticks=measured, grid=measured, labelFlush=True
+    )
+
+
+def bucket_encodings(buckets: Sequence[str], legend: bool) -> tuple[alt.Color, alt.Shape]:
+    """Colour and shape by bucket, both in declared order, under one legend above the panel (or none)."""
+    shown = (
+        alt.Legend(orient="top", title=None, columns=4, labelLimit=160, symbolOpacity=1) if legend else None
+    )
+    domain = list(buckets)
+    colors = [theme.PALETTE[i % len(theme.PALETTE)] for i in range(len(domain))]
+    shapes = [theme.SHAPES[i % len(theme.SHAPES)] for i in range(len(domain))]
+    return (
+        alt.Color("bucket:N", sort=domain, scale=alt.Scale(domain=domain, range=colors), legend=shown),
+        alt.Shape("bucket:N", sort=domain, scale=alt.Scale(domain=domain, range=shapes), legend=shown),
+    )
+
+
+def _who() -> list[alt.Tooltip]:
+    return [alt.Tooltip("version:N", title="torch"), alt.Tooltip("bucket:N", title="bucket")]
+
+
+def point_tip(unit: str) -> list[alt.Tooltip]:
+    """What a replica's point says."""
+    value = alt.Tooltip("value:Q", title=f"replica's value ({unit})", format=_FOUR_DIGITS)
+    return [*_who(), alt.Tooltip("replica:Q", title="replica"), value]
+
+
+def median_tip(unit: str) -> list[alt.Tooltip]:
+    """What a median's mark says."""
+    numbers = (("median", f"median ({unit})"), ("low", "95% interval from"), ("high", "to"))
+    tips = [alt.Tooltip(f"{field}:Q", title=title, format=_FOUR_DIGITS) for field, title in numbers]
+    return [*_who(), *tips, alt.Tooltip("n:Q", title="replicas"), alt.Tooltip("note:N", title="note")]
+
+
+def with_gaps(summary: pd.DataFrame, versions: Sequence[str], buckets: Sequence[str]) -> pd.DataFrame:
+    """A row for every version and bucket, null where nothing was measured, so that no line bridges a failure."""
+    every = pd.MultiIndex.from_product([versions, buckets], names=["version", "bucket"])
+    return summary.set_index(["version", "bucket"]).reindex(every).reset_index()
+
+
+def log_domain(values: Sequence[float], rail: bool) -> tuple[float, float]:
+    """Ends of a log axis around positive ``values``, at least a factor of two apart, so that noise of one percent
+    does not fill the panel; with ``rail`` the lower end makes room for the marks of failures."""
+    low, high = min(values), max(values)
+    widen = math.sqrt(2 / (high / low)) if high / low < 2 else 1.0
+    low, high = low / widen * 0.95, high * widen * 1.05
+    if rail:
+        low /= (high / low) ** (RAIL_SHARE / (1 - RAIL_SHARE))
+    return low, high
+
+
+def panel_domain(points: pd.DataFrame, summary: pd.DataFrame, rail: bool) -> tuple[float, float]:
+    """The log axis that holds every point and interval; 1 to 10 (never labelled) where nothing was measured."""
+    columns = [points["value"], summary["median"], summary["low"], summary["high"]]
+    values = pd.concat([column.astype("float64") for column in columns]).dropna()
+    values = values[values > 0]
+    return log_domain(values.tolist(), rail) if len(values) else (1.0, 10.0)
+
+
+def failure_rail(
+    failures: pd.DataFrame, x: alt.X, color: alt.Color, buckets: Sequence[str]
+) -> alt.LayerChart:
+    """A cross for a failed bucket and a ring for one that was not to be measured, stacked from the bottom of the
+    panel in declared order; how high they are is no value."""
+    ranks = {bucket: rank for rank, bucket in enumerate(buckets)}
+    ordered = failures.assign(order=failures["bucket"].map(ranks)).sort_values(["version", "order"])
+    place = ordered.groupby("version").cumcount()
+    # Heights are shares of the panel: with many failed buckets the marks overlap rather than climb into the data.
+    step = min(0.06, (RAIL_SHARE - 0.04) / (int(place.max()) + 1))
+    ordered["rail"] = 0.04 + place * step
+    share: dict[str, Any] = {"scale": alt.Scale(domain=[0, 1], nice=False), "axis": None}
+    form = alt.Scale(domain=[True, False], range=["cross", "circle"])
+    tips = [*_who(), alt.Tooltip("status:N", title="no value"), alt.Tooltip("reason:N", title="reason")]
+    picked = alt.selection_point(name=PICKED[1], fields=["evaluation"], on="click", empty=False, toggle=False)
+    marks = (
+        alt.Chart(ordered.drop(columns="order"))
+        .mark_point(angle=45, size=60, strokeWidth=2, opacity=1, cursor="pointer")
+        .encode(
+            x=x,
+            y=alt.Y("rail:Q", **share),
+            color=color,
+            shape=alt.Shape("failed:N", scale=form, legend=None),
+            tooltip=tips,
+        )
+        .add_params(picked)
+    )
+    rail = alt.Chart(pd.DataFrame({"word": ["no value"], "edge": [RAIL_SHARE]})).encode(
+        y=alt.Y("edge:Q", **share)
+    )
+    quiet = theme.NEUTRAL_COLOR
+    word = rail.mark_text(align="right", baseline="top", dy=3, dx=-2, fontSize=10, color=quiet)
+    return alt.layer(
+        rail.mark_rule(strokeDash=[2, 3], color=quiet, opacity=0.6),
+        word.encode(x=alt.value("width"), text="word:N"),
+        marks,
+    )
+
+
+def phases(frame: pd.DataFrame, *, unit: str = "s") -> alt.LayerChart:
+    """Where a cold compile went: one stacked bar. ``frame``: phase, value (in ``unit``), in the order to stack."""
+    order = frame["phase"].tolist()
+    ends = frame["value"].cumsum()
+    colors = [PHASE_COLORS[i % len(PHASE_COLORS)] for i in range(len(order))]
+    color = alt.Color(
+        "phase:N",
+        sort=order,
+        scale=alt.Scale(domain=order, range=colors),
+        legend=alt.Legend(orient="top", title=None, labelLimit=220),
+    )
+    title = f"cold compile, medians of the replicas ({unit})"
+    bar = (
+        alt.Chart(frame.assign(start=ends - frame["value"], end=ends))
+        .mark_bar(height=18)
+        .encode(
+            x=alt.X("start:Q", title=title, axis=alt.Axis(grid=False)),
+            x2="end:Q",
+            color=color,
+            tooltip=[alt.Tooltip("phase:N"), alt.Tooltip("value:Q", title=unit, format=_FOUR_DIGITS)],
+        )
+    )
+    return alt.layer(bar).properties(height=32, autosize=FIT_WIDTH).configure_view(strokeWidth=0)

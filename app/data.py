@@ -1,0 +1,143 @@
+"""Cached reads. The database is opened for reading only; what was read is kept until something was recorded.
+
+Nothing here writes, migrates or starts anything.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, ParamSpec, TypeVar, cast
+
+import streamlit as st
+from sqlalchemy import URL, Engine
+
+from db import schema
+from db.artifacts import folder_of
+from db.failures import place, translated
+from db.queries import overview
+from db.session import DEFAULT_DATABASE, database_url, open_reader, reader_engine, require_exists, sqlite_path
+from evaluator.errors import UserError
+
+DATABASE_VARIABLE: Final = "COMPILEWATCH_DB"
+ROOT: Final = Path(__file__).resolve().parents[1]
+
+# Shown instead of a file where its text would hang the browser; the download has all of it.
+MOST_SHOWN_BYTES: Final = 200_000
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Database:
+    """A database that can be read. ``stamp`` changes with every record: cached reads are keyed on it."""
+
+    url: str
+    place: str
+    stamp: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Unavailable:
+    """Why there is nothing to show: a title in our words, the whole sentence, and what to type, if anything helps."""
+
+    title: str
+    sentence: str
+    command: str | None = None
+
+
+def located() -> str:
+    """The database to show: COMPILEWATCH_DB (a file or a URL), else the default file below the current folder, else
+    the one below the folder of the code (which also names the file where there is neither)."""
+    named = os.environ.get(DATABASE_VARIABLE, "").strip()
+    if named:
+        return named
+    if Path(DEFAULT_DATABASE).exists() or Path.cwd() == ROOT:
+        return DEFAULT_DATABASE
+    return str(ROOT / DEFAULT_DATABASE)
+
+
+def opened(location: str) -> Database | Unavailable:
+    """Look at the database: what there is to read, or why there is nothing."""
+    try:
+        url = database_url(location)
+        with translated(url):
+            require_exists(url)
+            return _looked_at(url)
+    except UserError as error:
+        return unavailable("The database can't be read", error)
+
+
+def unavailable(title: str, error: UserError) -> Unavailable:
+    """The error's own sentence, with the command it names (between backticks) apart, to be copied."""
+    text = str(error)
+    command = re.search(r"`(python -m [^`]+)`", text)
+    return Unavailable(title, text.replace("`", ""), command[1] if command else None)
+
+
+def _looked_at(url: URL) -> Database | Unavailable:
+    with _engine(str(url.render_as_string(hide_password=False))).connect() as connection:
+        found = schema.state(connection)
+        if found == "current":
+            stamp = overview.stamp(connection)
+            path = sqlite_path(url)
+            # Another file put in this place may count its rows just alike.
+            identity = path.stat().st_ino if path else 0
+            return Database(url.render_as_string(hide_password=False), place(url), (identity, *stamp))
+    titles = {
+        "empty": "No runs yet",
+        "older": "The database is older than this dashboard",
+        "newer": "The database is newer than this dashboard",
+        "foreign": "This is a database of something else",
+    }
+    try:
+        open_reader(url).dispose()
+    except UserError as error:
+        return unavailable(titles[found], error)
+    return Unavailable(
+        "The database has just changed", "It was brought up to date meanwhile: reload the page."
+    )
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _engine(url: str) -> Engine:
+    return reader_engine(database_url(url))
+
+
+def read(database: Database, query: Callable[P, T], *arguments: Any, **options: Any) -> T:
+    """``query(connection, *arguments, **options)``, or what it gave before if nothing was recorded since.
+
+    Raises UserError where the database can no longer be read.
+    """
+    name = f"{query.__module__}.{getattr(query, '__qualname__', query)}"
+    kept = _kept(database.url, database.stamp, name, arguments, tuple(sorted(options.items())), query)
+    return cast(T, kept)
+
+
+@st.cache_data(show_spinner=False, max_entries=512)
+def _kept(
+    url: str,
+    stamp: tuple[int, ...],
+    name: str,
+    arguments: tuple[Any, ...],
+    options: tuple[tuple[str, Any], ...],
+    _query: Callable[..., Any],
+) -> Any:
+    with translated(database_url(url)), _engine(url).connect() as connection:
+        return _query(connection, *arguments, **dict(options))
+
+
+def artifact(database: Database, sha256: str) -> bytes:
+    """A kept file by its hash: the one way to name it. Raises UserError where it is gone or damaged."""
+    if not re.fullmatch(r"[0-9a-f]{64}", sha256):
+        raise UserError("an artifact is named by 64 hexadecimal digits")
+    return _content(database.url, sha256)
+
+
+@st.cache_data(show_spinner=False, max_entries=16)
+def _content(url: str, sha256: str) -> bytes:
+    return folder_of(database_url(url)).read(sha256)

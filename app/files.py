@@ -1,0 +1,90 @@
+"""What is kept as text or file: errors, logs, sources, traces, fields of an environment. All is drawn as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pandas as pd
+import streamlit as st
+
+from app import tables, theme
+from app.data import MOST_SHOWN_BYTES, Database, artifact
+
+# Which highlighting suits a kind of file; None is plain text.
+LANGUAGES: Final = {"workload_source": "python", "kernel_source": "cpp", "log": None, "trace": None}
+ENDINGS: Final = {"workload_source": "py", "kernel_source": "txt", "log": "log", "trace": "trace.log"}
+
+
+def failure(probe: Mapping[Any, Any] | pd.Series[Any]) -> None:
+    """The reason, exception and log tail of one probe."""
+    reason, error, tail = probe.get("reason"), probe.get("error"), probe.get("log_tail")
+    if isinstance(reason, str) and reason:
+        st.caption("Reason")
+        st.code(reason, language=None, wrap_lines=True)
+    if isinstance(error, dict):
+        st.caption("Exception")
+        whole = error.get("traceback") or "\n".join([_first(error), *map(str, error.get("chain") or [])])
+        st.code(str(whole), language=None, wrap_lines=True, height=240)
+    st.caption("Last lines of the log")
+    st.code(
+        tail if isinstance(tail, str) and tail else "(nothing was written)", language=None, wrap_lines=True
+    )
+
+
+def _first(error: Mapping[str, Any]) -> str:
+    return f"{error.get('type') or 'Error'}: {error.get('message') or ''}"
+
+
+def fields(values: Mapping[str, Any], *, key: str) -> None:
+    """Named values as a table of two columns; nested ones are written out."""
+    flat: dict[str, str] = {}
+    for name, value in values.items():
+        inner = value.items() if isinstance(value, dict) else [(None, value)]
+        for sub, one in inner:
+            flat[name if sub is None else f"{name}.{sub}"] = _written(one)
+    frame = pd.DataFrame({"field": list(flat), "value": list(flat.values())}, dtype="str")
+    columns = {"field": tables.text("field", width=220), "value": tables.text("value")}
+    tables.show(frame, columns, key=key, rows=16)
+
+
+def _written(value: Any) -> str:
+    if value is None:
+        return theme.MISSING
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def browse(database: Database, found: pd.DataFrame, *, key: str) -> None:
+    """A table of artifacts; the picked one can be read and saved. Files are only ever named by their hash."""
+    if found.empty:
+        st.info("No file was kept.")
+        return
+    shown = found.assign(bytes=[theme.size(n) for n in found["size"]])
+    names = [name for name in ("workload", "bucket", "variant", "replica", "probe", "cache") if name in shown]
+    columns: dict[str, Any] = {"kind": tables.text("kind", width=120), "bytes": tables.text("size", width=80)}
+    columns |= {name: tables.text(name) for name in names}
+    columns["sha256"] = tables.text("sha256", width=260)
+    row = tables.show(shown, columns, key=key, rows=10, pick="row", csv="files.csv")
+    if row is not None:
+        picked = found.iloc[row]
+        content(database, str(picked["kind"]), str(picked["sha256"]), key=key)
+
+
+def content(database: Database, kind: str, sha256: str, *, key: str) -> None:
+    """One artifact: its text up to a limit, and the whole of it to save."""
+    plain = artifact(database, sha256)
+    st.download_button(
+        f"Save this file ({theme.size(len(plain))})",
+        plain,
+        file_name=f"{sha256[:12]}.{ENDINGS.get(kind, 'bin')}",
+        mime="application/octet-stream",
+        key=f"{key}-save-{sha256}",
+        on_click="ignore",
+    )
+    text = plain[:MOST_SHOWN_BYTES].decode("utf-8", "replace")
+    st.code(text, language=LANGUAGES.get(kind), height=360)
+    if len(plain) > MOST_SHOWN_BYTES:
+        st.caption(
+            f"The first {theme.size(MOST_SHOWN_BYTES)} are shown; the file has {theme.size(len(plain))}."
+        )

@@ -1,0 +1,117 @@
+"""Tables: one way to show a data frame, with aligned numbers, its CSV, and rows that can be clicked.
+
+Cells are drawn as text by Streamlit's canvas, whatever the names in them look like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pandas as pd
+import streamlit as st
+
+from app import theme
+
+ROW_HEIGHT: Final = 30
+
+
+def text(label: str, *, width: int | None = None, help: str | None = None, pinned: bool = False) -> Any:
+    """A column of text."""
+    return st.column_config.TextColumn(label, width=width, help=help, pinned=pinned)
+
+
+def number(label: str, decimals: int, *, width: int | None = None, help: str | None = None) -> Any:
+    """A column of numbers with the same number of decimals in every row, so that they align."""
+    return st.column_config.NumberColumn(label, format=f"%.{decimals}f", width=width, help=help)
+
+
+def whole(label: str, *, width: int | None = None, help: str | None = None) -> Any:
+    """A column of counts."""
+    return st.column_config.NumberColumn(label, format="%d", width=width, help=help)
+
+
+def moment(label: str, *, width: int | None = None) -> Any:
+    """A column of moments, shown in UTC."""
+    return st.column_config.DatetimeColumn(label, format="YYYY-MM-DD HH:mm", timezone="UTC", width=width)
+
+
+def status(label: str = "status", *, width: int | None = 130) -> Any:
+    """A column of status texts as ``theme.status_text`` makes them, which ``show`` colours."""
+    return st.column_config.TextColumn(label, width=width)
+
+
+def show(
+    frame: pd.DataFrame,
+    columns: Mapping[str, Any],
+    *,
+    key: str,
+    rows: int = 12,
+    pick: str | None = None,
+    selected: int | None = None,
+    csv: str | None = None,
+    caption: str = "",
+) -> int | None:
+    """Draw ``columns`` of ``frame`` in this order; a column named ``status`` is coloured by its word.
+
+    ``pick``: "cell" (a click anywhere in a row) or "row" (one row is always selected, at first ``selected``); returns
+    the position of the picked row in ``frame``, or None. ``csv``: file name of the download, with every column.
+    ``caption``: our own words above the table.
+    """
+    shown = frame[list(columns)]
+    if caption or csv:
+        with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
+            st.caption(caption, width="stretch")
+            if csv:
+                download_csv(frame, csv, key=f"{key}-csv")
+    options: dict[str, Any] = {}
+    if pick is not None:
+        options = {
+            "on_select": "rerun",
+            "selection_mode": "single-cell" if pick == "cell" else "single-row-required",
+        }
+        if selected is not None:
+            options["selection_default"] = {"selection": {"rows": [selected]}}
+    event = st.dataframe(
+        _coloured(shown),
+        column_config=dict(columns),
+        hide_index=True,
+        height=ROW_HEIGHT * (min(rows, max(1, len(shown))) + 1) + 3,
+        row_height=ROW_HEIGHT,
+        placeholder=theme.MISSING,
+        key=key,
+        **options,
+    )
+    return _picked(event, pick)
+
+
+def download_csv(frame: pd.DataFrame, name: str, *, key: str) -> None:
+    """A button that saves all of ``frame``."""
+    st.download_button(
+        "⤓ CSV",
+        frame.to_csv(index=False),
+        file_name=name,
+        mime="text/csv",
+        key=key,
+        type="tertiary",
+        help="Save all rows and columns",
+        on_click="ignore",
+    )
+
+
+def _picked(event: Any, pick: str | None) -> int | None:
+    if pick is None:
+        return None
+    chosen: Sequence[Any] = event.selection.cells if pick == "cell" else event.selection.rows
+    if not chosen:
+        return None
+    return int(chosen[0][0]) if pick == "cell" else int(chosen[0])
+
+
+def _coloured(shown: pd.DataFrame) -> Any:
+    if "status" not in shown or shown.empty:
+        return shown
+    colors = {theme.status_text(word): theme.status_color(word) for word in theme.STATUS_WORDS}
+    return shown.style.map(
+        lambda value: f"color: {colors.get(value, theme.NEUTRAL_COLOR)}", subset=["status"]
+    )

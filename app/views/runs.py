@@ -1,0 +1,112 @@
+"""Runs: what is in the database, and everything one run recorded."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pandas as pd
+import streamlit as st
+
+from app import empty, run_tabs, state, tables, theme
+from app.data import Database, read
+from db.queries import overview
+
+TABS = ("Cells", "Failures and logs", "Environment", "Files", "Samples")
+
+
+def headline(database: Database) -> None:
+    """Counts over the whole database, each with what it is made of."""
+    head = read(database, overview.headline)
+    versions = [version.partition("+")[0] for version in head.versions]
+    span = (
+        versions[0]
+        if len(versions) == 1
+        else f"{versions[0]} to {versions[-1]}"
+        if versions
+        else "none known"
+    )
+    newest = read(database, overview.status_counts, head.newest) if head.newest else {}
+    amiss = [f"{n} {theme.STATUS_WORDS[s or 'running'][1]}" for s, n in newest.items() if s != "ok"]
+    cards = [
+        ("Runs", theme.count(head.runs), f"last {theme.ago(head.last_started, datetime.now(UTC))}"),
+        ("torch versions", theme.count(len(versions)), theme.literal(span)),
+        ("Workloads", theme.count(head.workloads), "evaluated"),
+        ("Cells", theme.count(head.cells), f"{theme.count(head.evaluations)} evaluations"),
+        (
+            "Newest run" if not head.running else "Newest run, not finished",
+            f"{newest.get('ok', 0)} of {sum(newest.values())} ok",
+            theme.listed(amiss, 2) or "nothing amiss",
+        ),
+    ]
+    for column, (label, value, detail) in zip(st.columns([1, 1.2, 1, 1.2, 2]), cards, strict=True):
+        column.metric(label, value, delta=detail, delta_color="off", delta_arrow="off", border=True)
+
+
+def pick_run(listed: pd.DataFrame) -> int:
+    """The table of runs; the selected one is the URL's, at first the newest."""
+    took = (listed["finished_at"] - listed["started_at"]).dt.total_seconds()
+    shown = listed.assign(
+        status=[theme.status_text(status) for status in listed["status"]],
+        took=[theme.duration(seconds) for seconds in took],
+    )
+    columns = {
+        "run": tables.whole("run", width=45),
+        "started_at": tables.moment("started (UTC)", width=130),
+        "torch": tables.text("torch", width=115),
+        "label": tables.text("label", width=150),
+        "status": tables.status("state", width=100),
+        "evaluations": tables.whole("cells", width=55),
+        "ok": tables.whole("✓ ok", width=55),
+        "not_ok": tables.whole("✗ not ok", width=70),
+        "pending": tables.whole("… open", width=60),
+        "took": tables.text("took", width=90),
+        "profile": tables.text("profile", width=80),
+    }
+
+    def draw(position: int, key: str) -> int | None:
+        return tables.show(
+            shown,
+            columns,
+            key=key,
+            rows=6,
+            pick="row",
+            selected=position,
+            csv="runs.csv",
+            caption="Newest first. Pick one to see what it recorded.",
+        )
+
+    return state.pick_row("run", [int(run) for run in listed["run"]], what="run", draw=draw)
+
+
+def badges(counts: dict[str | None, int]) -> None:
+    """One badge a status of the run: an icon, how many, and the word."""
+    tones = {theme.GOOD_COLOR: "green", theme.NEUTRAL_COLOR: "gray", theme.FAILED_COLOR: "red"}
+    with st.container(horizontal=True, gap="small"):
+        for status, n in sorted(counts.items(), key=lambda item: -item[1]):
+            icon, word = theme.STATUS_WORDS[status or "running"]
+            st.badge(f"{icon} {n:,} {word}", color=tones[theme.status_color(status)])  # type: ignore[arg-type]
+
+
+def page() -> None:
+    database = state.database()
+    listed = read(database, overview.runs)
+    st.title("Runs", anchor=False)
+    if listed.empty:
+        empty.nothing_evaluated()
+        return
+    headline(database)
+    run = pick_run(listed)
+    row = listed.loc[listed["run"] == run].iloc[0]
+    label = f" · {theme.literal(row['label'])}" if isinstance(row["label"], str) else ""
+    st.subheader(f"Run {run}{label}", anchor=False)
+    badges(read(database, overview.status_counts, run))
+    drawers = (run_tabs.cells, run_tabs.failures, run_tabs.environment, run_tabs.files, run_tabs.samples)
+    for tab, draw in zip(
+        st.tabs(TABS, key="tab", bind="query-params", on_change="rerun"), drawers, strict=True
+    ):
+        if tab.open:
+            with tab:
+                draw(database, run)
+
+
+page()

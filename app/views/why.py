@@ -1,0 +1,107 @@
+"""Why: everything one evaluation of a cell recorded, and what it says."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import empty, evidence, state, tables, theme
+from app.data import Database, read
+from app.findings import findings
+from db.queries import why
+from db.queries.why import EvaluationRecord
+
+TABS = {
+    "Graph breaks": evidence.breaks,
+    "Recompiles": evidence.recompiles,
+    "Kernels": evidence.kernels,
+    "Times": evidence.times,
+    "Accuracy": evidence.accuracy,
+    "Probes and logs": evidence.probes,
+    "Files": evidence.files,
+    "Environment": evidence.environment,
+}
+
+
+def pick_evaluation(database: Database, filters: state.Filters, bucket: str) -> int | None:
+    """The evaluations of this cell, newest first; the URL's is selected. None where there is none."""
+    cell = (filters.workload, bucket, filters.variant, filters.target)
+    listed = read(database, why.evaluations_of, *cell)
+    if listed.empty:
+        return None
+    shown = listed.assign(
+        status=[theme.status_text(s if isinstance(s, str) else "running") for s in listed["status"]],
+        environment=[str(one)[:10] for one in listed["environment"]],
+        definition=[str(one)[:10] for one in listed["definition_hash"]],
+    )
+    columns = {
+        "torch": tables.text("torch", width=110),
+        "status": tables.status(width=140),
+        "run": tables.whole("run", width=50),
+        "label": tables.text("label", width=180),
+        "started_at": tables.moment("started (UTC)", width=140),
+        "environment": tables.text("environment", width=100),
+        "definition": tables.text("definition", width=100),
+        "evaluation": tables.whole("evaluation", width=80),
+    }
+
+    def draw(position: int, key: str) -> int | None:
+        return tables.show(shown, columns, key=key, rows=4, pick="row", selected=position)
+
+    return state.pick_row(
+        "e", [int(one) for one in listed["evaluation"]], what="evaluation of this cell", draw=draw
+    )
+
+
+def summary(record: EvaluationRecord) -> None:
+    """The exact facts in one row, and what they say."""
+    facts = record.facts or {}
+    verdicts = [str(verdict) for verdict in record.accuracy["verdict"].dropna().unique()]
+    cards = [
+        ("Status", theme.status_text(record.status or "running")),
+        ("Graphs", theme.count(facts.get("graphs"))),
+        ("Operators", theme.count(facts.get("ops"))),
+        ("Break sites", theme.count(facts.get("graph_breaks"))),
+        ("Compiles", theme.count(facts.get("compiles"))),
+        ("Recompiles", theme.count(facts.get("recompiles"))),
+        ("Kernels", theme.count(len(record.kernels) if facts else None)),
+        ("Accuracy", verdicts[0].replace("_", " ") if verdicts else theme.MISSING),
+    ]
+    for column, (label, value) in zip(st.columns([2, 1, 1, 1, 1, 1, 1, 1.4]), cards, strict=True):
+        column.metric(label, value, border=True)
+    icons = {"bad": "🔺", "note": "▫️", "good": "✅"}
+    st.markdown("\n".join(f"- {icons[one.tone]} {one.sentence}" for one in findings(record)))
+    if record.reason and record.status != "ok":
+        st.code(record.reason, language=None, wrap_lines=True)
+
+
+def page(database: Database) -> None:
+    filters = state.filters()
+    if filters is None:
+        st.title("Why", anchor=False)
+        empty.nothing_evaluated()
+        return
+    st.title(f"Why · {theme.literal(filters.workload)}", anchor=False)
+    left, right = st.columns([1, 2.6])
+    with left:
+        bucket = state.pick("Shape bucket", "b", filters.choices.buckets, what="shape bucket")
+    with right:
+        evaluation = pick_evaluation(database, filters, bucket)
+    record = read(database, why.record, evaluation) if evaluation is not None else None
+    if record is None:
+        st.info(
+            "This cell was not evaluated: choose another bucket, or another target or variant on the left."
+        )
+        return
+    summary(record)
+    for tab, (_, draw) in zip(
+        st.tabs(list(TABS), key="tab", bind="query-params", on_change="rerun"), TABS.items(), strict=True
+    ):
+        if tab.open:
+            with tab:
+                draw(database, record)
+    with left:
+        st.caption("Reproduce it with only torch:")
+        st.code(f"python -m evaluator repro {record.id}", language="bash")
+
+
+page(state.database())

@@ -1,0 +1,1 @@
+"""Alembic's scripts: one module a revision in ``versions``. ``db.migrate`` runs them."""

@@ -1,0 +1,189 @@
+"""One workload over torch versions: which cells it has, their newest evaluations, summaries and failures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pandas as pd
+from sqlalchemy import Connection, func, select
+
+from db.models import (
+    Bucket,
+    Cell,
+    Environment,
+    Evaluation,
+    Facts,
+    Machine,
+    Probe,
+    Run,
+    Summary,
+    Variant,
+    Workload,
+)
+from db.queries.frames import frame, frame_of_ids
+
+# Which probe measures a metric: where it failed, the metric has no value and the reason is that probe's.
+PROBE_OF: Final[dict[str, tuple[str, str | None]]] = {
+    "compile.cold_s": ("compile", "cold"),
+    "compile.warm_cache_s": ("compile", "warm"),
+    "eager.wall_ms": ("timing", None),
+    "compiled.wall_ms": ("timing", None),
+    "eager.stream_ms": ("timing", None),
+    "compiled.stream_ms": ("timing", None),
+}
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What can be asked about a workload. All are in declared order; ``definition`` is the id of the newest evaluated
+    definition, which ``buckets`` and ``variants`` belong to; ``older`` counts evaluations of earlier definitions."""
+
+    definition: int
+    stands_for: str | None
+    targets: tuple[str, ...]
+    variants: tuple[str, ...]
+    buckets: tuple[str, ...]
+    older: int
+
+
+def workload_names(connection: Connection) -> list[str]:
+    """Names of workloads with at least one evaluation, sorted."""
+    evaluated = select(Cell.bucket_id).where(Cell.id.in_(select(Evaluation.cell_id)))
+    query = (
+        select(Workload.name).join(Bucket, Bucket.workload_id == Workload.id).where(Bucket.id.in_(evaluated))
+    )
+    return sorted(connection.scalars(query.distinct()))
+
+
+def machines(connection: Connection) -> pd.DataFrame:
+    """Machines that have runs, the one of the newest run first: machine (id), cpu_model, cpu_count, newest_run."""
+    newest = func.max(Run.id)
+    query = select(
+        Machine.id.label("machine"), Machine.cpu_model, Machine.cpu_count, newest.label("newest_run")
+    )
+    return frame(
+        connection, query.join(Run, Run.machine_id == Machine.id).group_by(Machine.id).order_by(newest.desc())
+    )
+
+
+def choices(connection: Connection, workload: str) -> Choices | None:
+    """What was evaluated of the newest definition of ``workload``; None where there is none of that name."""
+    rows = frame(
+        connection,
+        select(
+            Workload.id.label("definition"),
+            Workload.stands_for,
+            Cell.target,
+            Variant.name.label("variant"),
+            Variant.position.label("variant_position"),
+            Bucket.name.label("bucket"),
+            Bucket.position.label("bucket_position"),
+            func.count(Evaluation.id).label("evaluations"),
+            func.max(Evaluation.id).label("newest"),
+        )
+        .join(Bucket, Bucket.workload_id == Workload.id)
+        .join(Cell, Cell.bucket_id == Bucket.id)
+        .join(Variant, Variant.id == Cell.variant_id)
+        .join(Evaluation, Evaluation.cell_id == Cell.id)
+        .where(Workload.name == workload)
+        .group_by(Workload.id, Cell.id, Variant.id, Bucket.id),
+    )
+    if rows.empty:
+        return None
+    definition = int(rows.sort_values("newest")["definition"].iloc[-1])
+    mine = rows[rows["definition"] == definition]
+    stands_for = mine["stands_for"].iloc[0]
+    return Choices(
+        definition=definition,
+        stands_for=stands_for if isinstance(stands_for, str) else None,
+        targets=tuple(sorted(mine["target"].unique())),
+        variants=tuple(mine.sort_values(["variant_position", "variant"])["variant"].unique()),
+        buckets=tuple(mine.sort_values(["bucket_position", "bucket"])["bucket"].unique()),
+        older=int(rows["evaluations"].sum() - mine["evaluations"].sum()),
+    )
+
+
+def evaluations(
+    connection: Connection, definition: int, *, target: str, variant: str, machine: str | None = None
+) -> pd.DataFrame:
+    """Evaluations of a definition's cells, oldest first: evaluation, run, started_at, torch, environment (hash),
+    bucket, status (missing: not finished), reason, evidence_only, recompile_limit_hit, ran_eager, nothing_compiled,
+    graphs, graph_breaks, recompiles. ``machine`` restricts them to one machine: only its times compare."""
+    query = (
+        select(
+            Evaluation.id.label("evaluation"),
+            Run.id.label("run"),
+            Run.started_at,
+            Environment.torch_version.label("torch"),
+            Environment.hash.label("environment"),
+            Bucket.name.label("bucket"),
+            Evaluation.status,
+            Evaluation.reason,
+            Variant.evidence_only,
+            Facts.recompile_limit_hit,
+            Facts.ran_eager,
+            Facts.nothing_compiled,
+            Facts.graphs,
+            Facts.graph_breaks,
+            Facts.recompiles,
+        )
+        .join(Run, Run.id == Evaluation.run_id)
+        .join(Environment, Environment.id == Evaluation.environment_id)
+        .join(Cell, Cell.id == Evaluation.cell_id)
+        .join(Bucket, Bucket.id == Cell.bucket_id)
+        .join(Variant, Variant.id == Cell.variant_id)
+        .outerjoin(Facts, Facts.evaluation_id == Evaluation.id)
+        .where(Bucket.workload_id == definition, Cell.target == target, Variant.name == variant)
+        .order_by(Evaluation.id)
+    )
+    return frame(connection, query.where(Run.machine_id == machine) if machine else query)
+
+
+def newest_of_each_version(found: pd.DataFrame) -> pd.DataFrame:
+    """Of ``evaluations``, the newest of each torch version and bucket; a version that is unknown is left out."""
+    known = found.dropna(subset=["torch"])
+    return known.drop_duplicates(["torch", "bucket"], keep="last")
+
+
+def summaries(connection: Connection, ids: Sequence[int], metrics: Sequence[str]) -> pd.DataFrame:
+    """Summary rows: evaluation, metric, replicas, median, lo, hi (missing: no interval), min, max, replica_numbers,
+    replica_medians (lists, same order); values in the metric's unit."""
+    query = select(
+        Summary.evaluation_id.label("evaluation"),
+        Summary.metric,
+        Summary.replicas,
+        Summary.median,
+        Summary.lo,
+        Summary.hi,
+        Summary.min,
+        Summary.max,
+        Summary.replica_numbers,
+        Summary.replica_medians,
+    ).where(Summary.metric.in_(list(metrics)))
+    return frame_of_ids(connection, query, Summary.evaluation_id, list(ids))
+
+
+def failed_probes(connection: Connection, ids: Sequence[int]) -> pd.DataFrame:
+    """Probes of these evaluations that are not ok: evaluation, probe, cache, status, reason."""
+    query = select(
+        Probe.evaluation_id.label("evaluation"), Probe.probe, Probe.cache, Probe.status, Probe.reason
+    ).where(Probe.status != "ok")
+    return frame_of_ids(connection, query, Probe.evaluation_id, list(ids))
+
+
+def without_value(
+    found: pd.DataFrame, failed: pd.DataFrame, summary: pd.DataFrame, metric: str
+) -> pd.DataFrame:
+    """Evaluations in which ``metric`` failed, with why: evaluation, status, reason.
+
+    A failed probe of this metric counts even where other replicas gave a value. Where the probe was never reached and
+    there is no value, the evaluation's own status says why; one that is ok or unfinished is merely not measured.
+    """
+    probe, cache = PROBE_OF[metric]
+    mine = failed[(failed["probe"] == probe) & ((failed["cache"] == cache) if cache else True)]
+    own = mine.drop_duplicates("evaluation")[["evaluation", "status", "reason"]]
+    measured = set(summary.loc[summary["metric"] == metric, "evaluation"]) | set(own["evaluation"])
+    rest = found[~found["evaluation"].isin(measured) & found["status"].notna() & (found["status"] != "ok")]
+    return pd.concat([own, rest[["evaluation", "status", "reason"]]], ignore_index=True)

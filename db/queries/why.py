@@ -1,0 +1,201 @@
+"""One evaluation with all its evidence: the Why page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import Connection, select
+
+from db.models import (
+    Accuracy,
+    Artifact,
+    Bucket,
+    Cell,
+    Difference,
+    Environment,
+    Evaluation,
+    Facts,
+    GraphBreak,
+    Kernel,
+    Probe,
+    ProbeArtifact,
+    Recompile,
+    Replica,
+    Run,
+    Summary,
+    Variant,
+    Workload,
+)
+from db.queries.frames import AnySelect, frame
+
+
+@dataclass(frozen=True)
+class EvaluationRecord:
+    """Who and what: one cell in one run and environment. Frames have one row each thing named, in recorded order.
+
+    ``facts``: the exact facts by name, None where no walk left evidence. ``probes``: replica, probe, cache, attempt,
+    status, reason, stage, error, log_tail, duration_s, limits, conditions. ``breaks``, ``recompiles``, ``kernels``,
+    ``accuracy``, ``differences``: columns of those tables. ``summaries``: metric, replicas, samples, median, lo, hi,
+    min, max. ``artifacts``: kind, sha256, size, replica, probe, cache.
+    """
+
+    id: int
+    uuid: str
+    run: int
+    run_label: str | None
+    started_at: datetime
+    workload: str
+    stands_for: str | None
+    definition_hash: str
+    source_sha256: str | None
+    training: bool | None
+    bucket: str
+    variant: str
+    options: dict[str, Any]
+    evidence_only: bool
+    target: str
+    torch: str | None
+    environment: str
+    environment_fields: dict[str, Any]
+    status: str | None
+    reason: str | None
+    facts: dict[str, Any] | None
+    probes: pd.DataFrame
+    breaks: pd.DataFrame
+    recompiles: pd.DataFrame
+    kernels: pd.DataFrame
+    accuracy: pd.DataFrame
+    differences: pd.DataFrame
+    summaries: pd.DataFrame
+    artifacts: pd.DataFrame
+
+
+def evaluations_of(
+    connection: Connection, workload: str, bucket: str, variant: str, target: str
+) -> pd.DataFrame:
+    """Every evaluation of a cell, of all its definitions, newest first: evaluation, run, label, started_at, torch,
+    environment (hash), status (missing: not finished), definition_hash."""
+    return frame(
+        connection,
+        select(
+            Evaluation.id.label("evaluation"),
+            Run.id.label("run"),
+            Run.label.label("label"),
+            Run.started_at,
+            Environment.torch_version.label("torch"),
+            Environment.hash.label("environment"),
+            Evaluation.status,
+            Workload.definition_hash,
+        )
+        .join(Run, Run.id == Evaluation.run_id)
+        .join(Environment, Environment.id == Evaluation.environment_id)
+        .join(Cell, Cell.id == Evaluation.cell_id)
+        .join(Bucket, Bucket.id == Cell.bucket_id)
+        .join(Variant, Variant.id == Cell.variant_id)
+        .join(Workload, Workload.id == Bucket.workload_id)
+        .where(
+            Workload.name == workload, Bucket.name == bucket, Variant.name == variant, Cell.target == target
+        )
+        .order_by(Evaluation.id.desc()),
+    )
+
+
+def record(connection: Connection, evaluation_id: int) -> EvaluationRecord | None:
+    """All that was recorded of one evaluation; None where there is none with this id."""
+    row = connection.execute(_identity().where(Evaluation.id == evaluation_id)).mappings().first()
+    if row is None:
+        return None
+    facts = (
+        connection.execute(select(Facts.__table__).where(Facts.evaluation_id == evaluation_id))
+        .mappings()
+        .first()
+    )
+    walk = facts["probe_id"] if facts is not None else None
+    mine = Probe.evaluation_id == evaluation_id
+    source = (Replica.number.label("replica"), Probe.probe, Probe.cache)
+    probes = (
+        select(*source, Probe.attempt, Probe.status, Probe.reason, Probe.stage, Probe.error, Probe.log_tail)
+        .add_columns(Probe.duration_s, Probe.limits, Probe.conditions)
+        .outerjoin(Replica, Replica.id == Probe.replica_id)
+        .where(mine)
+        .order_by(Probe.id)
+    )
+    files = (
+        select(ProbeArtifact.kind, Artifact.sha256, Artifact.size, *source)
+        .join(Artifact, Artifact.sha256 == ProbeArtifact.sha256)
+        .join(Probe, Probe.id == ProbeArtifact.probe_id)
+        .outerjoin(Replica, Replica.id == Probe.replica_id)
+        .where(mine)
+        .order_by(Probe.id, ProbeArtifact.kind)
+    )
+    summaries = select(
+        Summary.metric, Summary.replicas, Summary.samples, Summary.median, Summary.lo, Summary.hi
+    )
+    return EvaluationRecord(
+        **row,
+        facts=None if facts is None else {k: v for k, v in facts.items() if not k.endswith("id")},
+        probes=frame(connection, probes),
+        breaks=_of_walk(connection, GraphBreak, walk),
+        recompiles=_of_walk(connection, Recompile, walk),
+        kernels=_of_walk(connection, Kernel, walk),
+        accuracy=_of_probes(connection, Accuracy, evaluation_id),
+        differences=_of_probes(connection, Difference, evaluation_id),
+        summaries=frame(
+            connection,
+            summaries.add_columns(Summary.min, Summary.max)
+            .where(Summary.evaluation_id == evaluation_id)
+            .order_by(Summary.id),
+        ),
+        artifacts=frame(connection, files),
+    )
+
+
+def _identity() -> AnySelect:
+    """Names and texts that say which evaluation it is, labelled as the fields of ``EvaluationRecord``."""
+    return (
+        select(
+            Evaluation.id,
+            Evaluation.uuid,
+            Run.id.label("run"),
+            Run.label.label("run_label"),
+            Run.started_at,
+            Workload.name.label("workload"),
+            Workload.stands_for,
+            Workload.definition_hash,
+            Workload.source_sha256,
+            Workload.training,
+            Bucket.name.label("bucket"),
+            Variant.name.label("variant"),
+            Variant.options,
+            Variant.evidence_only,
+            Cell.target,
+            Environment.torch_version.label("torch"),
+            Environment.hash.label("environment"),
+            Environment.fields.label("environment_fields"),
+            Evaluation.status,
+            Evaluation.reason,
+        )
+        .join(Run, Run.id == Evaluation.run_id)
+        .join(Cell, Cell.id == Evaluation.cell_id)
+        .join(Bucket, Bucket.id == Cell.bucket_id)
+        .join(Variant, Variant.id == Cell.variant_id)
+        .join(Workload, Workload.id == Bucket.workload_id)
+        .join(Environment, Environment.id == Evaluation.environment_id)
+    )
+
+
+def _of_walk(
+    connection: Connection, table: type[GraphBreak | Recompile | Kernel], walk: int | None
+) -> pd.DataFrame:
+    return frame(connection, select(table.__table__).where(table.probe_id == walk).order_by(table.id))
+
+
+def _of_probes(
+    connection: Connection, table: type[Accuracy | Difference], evaluation_id: int
+) -> pd.DataFrame:
+    query = select(Replica.number.label("replica"), table.__table__).join(Probe, Probe.id == table.probe_id)
+    query = query.outerjoin(Replica, Replica.id == Probe.replica_id)
+    return frame(connection, query.where(Probe.evaluation_id == evaluation_id).order_by(table.id))

@@ -1,0 +1,102 @@
+"""``list``: the workloads there are, and what of them can't be measured here."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from evaluator import options
+from evaluator.environments import selectable, start_server
+from evaluator.selection import select_descriptions, unsupported
+from evaluator.table import aligned
+
+Record = dict[str, Any]
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = options.command_parser(
+        subparsers,
+        "list",
+        "show the workloads, their shape buckets and variants, and what is unsupported here",
+        "python -m evaluator list --tag quick",
+        "Starts the interpreter under test, since workloads are its code to read.",
+    )
+    parser.add_argument("workload", nargs="*", metavar="GLOB", help="only workloads whose name matches")
+    options.add_workloads(parser)
+    options.add_pythons(parser, repeatable=False)
+    parser.add_argument(
+        "--tag", action="append", default=[], help="only workloads with this tag (may be repeated)"
+    )
+    parser.add_argument(
+        "--target", default="cpu", choices=("cpu", "cuda"), help="where they would run; default cpu"
+    )
+    parser.add_argument("--json", action="store_true", help="everything as one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    (python, *_) = options.pythons(arguments.python)
+    sources = list(options.sources(arguments.workloads))
+    with (
+        tempfile.TemporaryDirectory(prefix="compilewatch-") as folder,
+        start_server(python, Path(folder) / "t", Path(folder) / "server.log") as server,
+    ):
+        described = server.describe(sources, not arguments.no_packs, arguments.target)
+    loaded = [one for one in selectable(described) if "problem" not in one]
+    workloads = select_descriptions(loaded, arguments.workload, arguments.tag)
+    for workload in workloads:
+        workload["unsupported"] = unsupported(workload, None, arguments.target)
+        for variant in workload["variants"]:
+            variant["unsupported"] = unsupported(workload, variant, arguments.target)
+    if arguments.json:
+        document = {
+            "environment": described.environment,
+            "target": arguments.target,
+            "workloads": workloads,
+            "problems": described.problems,
+        }
+        print(json.dumps(document, indent=2))
+    else:
+        _show(workloads, described.problems, described.environment, arguments.target)
+    return 0
+
+
+def _show(workloads: list[Record], problems: list[Record], environment: Record, target: str) -> None:
+    rows = [["workload", "buckets", "variants", "tags", "unsupported here"]]
+    for workload in workloads:
+        possible = [v["name"] for v in workload["variants"] if not v["unsupported"]]
+        rows.append(
+            [
+                workload["name"],
+                " ".join(bucket["name"] for bucket in workload["buckets"]),
+                " ".join(possible),
+                " ".join(workload.get("tags", ())),
+                _unsupported(workload),
+            ]
+        )
+    print("\n".join(aligned(rows, 0, 0)))
+    print(f"\n{len(workloads)} workloads, torch {environment.get('torch')}, target {target}")
+    for reason, names in _reasons(workloads).items():
+        print(f"unsupported here: {', '.join(names)}: {reason}")
+    for problem in problems:
+        print(f"could not be loaded: {problem['name']}: {problem['problem']}")
+
+
+def _unsupported(workload: Record) -> str:
+    if workload["unsupported"]:
+        return "all"
+    return " ".join(variant["name"] for variant in workload["variants"] if variant["unsupported"])
+
+
+def _reasons(workloads: list[Record]) -> dict[str, list[str]]:
+    """Each reason with what it keeps from being measured: whole workloads by name, else variants."""
+    reasons: dict[str, list[str]] = {}
+    for workload in workloads:
+        for one in [workload] if workload["unsupported"] else workload["variants"]:
+            if one["unsupported"]:
+                names = reasons.setdefault(one["unsupported"], [])
+                if one["name"] not in names:
+                    names.append(one["name"])
+    return reasons

@@ -1,0 +1,145 @@
+"""The environments of a run: an interpreter each, what its server said, its cells, and whether it can compile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evaluator import machine
+from evaluator.errors import BrokenSetUp, UserError
+from evaluator.run_records import Settings
+from evaluator.scratch import Scratch
+from evaluator.selection import Cell, problem_description, select
+from evaluator.server_client import Described, Server, ServerDied
+
+Record = dict[str, Any]
+
+
+@dataclass
+class Environment:
+    """One interpreter under test. ``server`` is the one that runs now; ``cells`` are all that were selected.
+
+    ``toolchain_problem`` says why nothing can be compiled in it, once that is known.
+    """
+
+    index: int
+    python: Path
+    temporary: Path
+    described: Described
+    host: Record
+    cells: list[Cell]
+    server: Server | None = None
+    toolchain_ready: bool = False
+    toolchain_problem: str | None = None
+
+    @property
+    def hash(self) -> str:
+        return self.described.environment_hash
+
+    @property
+    def name(self) -> str:
+        """The interpreter, as it may be shown and stored."""
+        return machine.shorten(str(self.python))
+
+    @property
+    def descriptions(self) -> list[Record]:
+        """Everything that can be selected: the workloads, and those that could not be loaded."""
+        return selectable(self.described)
+
+    @property
+    def supported(self) -> list[Cell]:
+        """The cells that are worth a probe."""
+        return [cell for cell in self.cells if cell.measurable]
+
+    def close(self) -> None:
+        """End the server that runs; harmless where none does."""
+        if self.server is not None:
+            self.server.close()
+            self.server = None
+
+
+def start_server(python: Path, temporary: Path, log: Path) -> Server:
+    """A process server, tried twice. Raises UserError (no torch there) and BrokenSetUp (it does not come up)."""
+    try:
+        return Server(python, temporary, log)
+    except ServerDied:
+        try:
+            return Server(python, temporary, log)
+        except ServerDied as error:
+            raise BrokenSetUp(
+                f"no process server starts under {machine.shorten(str(python))}: {error}"
+            ) from None
+
+
+def open_environments(settings: Settings, scratch: Scratch) -> list[Environment]:
+    """Start a server for each interpreter, and select the cells of each from what it describes.
+
+    The servers go on to be the first replica's. Raises UserError for a selection that matches nothing, or two
+    interpreters that are one environment.
+    """
+    opened: list[Environment] = []
+    try:
+        for index, python in enumerate(settings.pythons):
+            opened.append(_open(settings, scratch, index, python))
+            _refuse_twins(opened)
+    except BaseException:
+        close_all(opened)
+        raise
+    return opened
+
+
+def close_all(environments: Iterable[Environment]) -> None:
+    for environment in environments:
+        environment.close()
+
+
+def server_log(scratch: Scratch, index: int) -> Path:
+    return scratch.folder("logs") / f"server-{index}.log"
+
+
+def _open(settings: Settings, scratch: Scratch, index: int, python: Path) -> Environment:
+    temporary = scratch.folder(f"t{index}")
+    server = start_server(python, temporary, server_log(scratch, index))
+    try:
+        target = settings.selection.target
+        if target == "cuda" and not server.hello.environment.get("gpu"):
+            raise UserError(
+                f"{machine.shorten(str(python))} sees no CUDA device: run where there is one, or with --target cpu"
+            )
+        described = server.describe(list(settings.sources), settings.packs, target)
+        cells = select(selectable(described), settings.selection)
+    except BaseException:
+        server.close()
+        raise
+    return Environment(index, python, temporary, described, server.hello.host, cells, server)
+
+
+def selectable(described: Described) -> list[Record]:
+    """The workloads, with ``unsupported`` for one whose library is missing, and those that could not be loaded."""
+    versions = described.environment.get("libraries") or {}
+    return [
+        *(
+            {**workload, "unsupported": _missing_library(workload, versions)}
+            for workload in described.workloads
+        ),
+        *(problem_description(problem) for problem in described.problems),
+    ]
+
+
+def _missing_library(workload: Record, versions: Record) -> str | None:
+    missing = [name for name in workload.get("libraries", ()) if name in versions and versions[name] is None]
+    if not missing:
+        return None
+    return f"needs {' and '.join(missing)}: install it there with pip install {' '.join(missing)}"
+
+
+def _refuse_twins(opened: Sequence[Environment]) -> None:
+    *others, last = opened
+    for other in others:
+        if other.hash == last.hash:
+            raise UserError(
+                f"{other.name} and {last.name} are the same "
+                "environment: give one of them, or interpreters that differ in torch or what it uses"
+            )

@@ -1,0 +1,85 @@
+"""How long a plan takes: from what the same units took before, else from stated guesses. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from evaluator.plan import Unit, UnitKind
+
+# Seconds for one bucket where nothing is known yet: what small models took on two busy cores. A guess, and
+# always labelled as one.
+GUESS_S: Final[dict[UnitKind, float]] = {"compile": 16.0, "walk": 15.0, "accuracy": 12.0, "memory": 10.0}
+GUESS_START_S: Final = 12.0
+GUESS_TOOLCHAIN_S: Final = 25.0
+
+# Disk, in MB, likewise: a precompiled C++ header stays for the whole run, caches until nothing needs them, and
+# records with their compressed traces and logs stay for good.
+GUESS_HEADER_MB: Final = 350.0
+GUESS_CACHE_MB: Final = 5.0
+GUESS_RECORD_MB: Final = 0.2
+
+# Seconds that a probe took for one bucket: (workload, variant, bucket, unit kind).
+History = Mapping[tuple[str, str, str, str], float]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """``known`` and ``guessed``: how many bucket visits each kind of figure stands for."""
+
+    seconds: float
+    scratch_mb: float
+    results_mb: float
+    known: int
+    guessed: int
+
+    @property
+    def basis(self) -> str:
+        if not self.guessed:
+            return "from earlier runs on this machine"
+        if not self.known:
+            return "a guess: nothing like it was run on this machine before"
+        return f"{self.known} of {self.known + self.guessed} figures from earlier runs on this machine, the rest a guess"
+
+
+def estimate(units: Sequence[Unit], environments: int, history: History) -> Estimate:
+    """What these units take, with the server starts and toolchains around them."""
+    starts = len({(unit.environment, unit.replica) for unit in units})
+    needs_toolchain = any(unit.kind != "walk" for unit in units)
+    seconds = starts * GUESS_START_S + (environments * GUESS_TOOLCHAIN_S if needs_toolchain else 0.0)
+    known = guessed = 0
+    for unit in units:
+        for bucket in unit.buckets:
+            took = history.get((unit.workload, unit.variant, bucket, unit.kind))
+            known, guessed = (known, guessed + 1) if took is None else (known + 1, guessed)
+            seconds += GUESS_S[unit.kind] if took is None else took
+    cells = len({(unit.environment, unit.workload, unit.variant, b) for unit in units for b in unit.buckets})
+    return Estimate(
+        seconds=seconds,
+        scratch_mb=environments * GUESS_HEADER_MB * needs_toolchain + _most_folders(units) * GUESS_CACHE_MB,
+        results_mb=cells * GUESS_RECORD_MB,
+        known=known,
+        guessed=guessed,
+    )
+
+
+def _most_folders(units: Sequence[Unit]) -> int:
+    """The largest number of cache folders that exist at one time."""
+    held: set[str] = set()
+    most = 0
+    for unit in units:
+        held |= {step.folder for step in unit.steps}
+        most = max(most, len(held))
+        held -= set(unit.frees)
+    return most
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: ``8 s``, ``3 min 20 s``, ``1 h 05 min``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

@@ -1,0 +1,116 @@
+"""Command-line options that several commands share, and what they mean."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from evaluator.errors import UserError
+from evaluator.server_client import interpreter
+
+DATABASE_VARIABLE: Final = "COMPILEWATCH_DB"
+DEFAULT_DATABASE: Final = "results/compilewatch.db"
+
+
+def command_parser(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    purpose: str,
+    example: str,
+    details: str = "",
+) -> argparse.ArgumentParser:
+    """A command's parser: ``purpose`` is its line in the overview, ``example`` ends its help."""
+    return subparsers.add_parser(
+        name,
+        help=purpose,
+        description=f"{purpose[0].upper()}{purpose[1:]}. {details}".strip(),
+        epilog=f"example: {example}",
+        allow_abbrev=False,
+    )
+
+
+def add_database(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--db",
+        metavar="URL",
+        help=f"database: a file, or postgresql://...; default {DEFAULT_DATABASE} below the current folder, or "
+        f"what {DATABASE_VARIABLE} says",
+    )
+
+
+def database(arguments: argparse.Namespace) -> str:
+    """The database that is meant, as a path or a URL."""
+    return str(arguments.db or os.environ.get(DATABASE_VARIABLE) or DEFAULT_DATABASE)
+
+
+def add_workloads(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--workloads",
+        metavar="SOURCE",
+        action="append",
+        default=[],
+        help="a file, a folder of files or a dotted module with workloads of your own; they are code, and run as "
+        "you (may be repeated)",
+    )
+    parser.add_argument(
+        "--no-packs", action="store_true", help="leave out the workloads that come with this project"
+    )
+
+
+def sources(given: Sequence[str]) -> tuple[str, ...]:
+    """Workload sources with paths made absolute, since a server may resolve them elsewhere. Raises UserError."""
+    found = []
+    for source in given:
+        path = Path(source).expanduser()
+        if path.exists() or not _is_module_name(source):
+            if not path.exists():
+                raise UserError(f"there is no {source}: give --workloads a file, a folder or a dotted module")
+            found.append(str(path.absolute()))
+        else:
+            found.append(source)
+    return tuple(found)
+
+
+def _is_module_name(source: str) -> bool:
+    return not source.endswith(".py") and all(part.isidentifier() for part in source.split("."))
+
+
+def add_pythons(parser: argparse._ActionsContainer, repeatable: bool = True) -> None:
+    parser.add_argument(
+        "--python",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="interpreter (or its venv) whose torch is evaluated; default this one"
+        + ("; give several to compare environments" if repeatable else ""),
+    )
+
+
+def pythons(given: Sequence[str]) -> tuple[Path, ...]:
+    """The interpreters that are meant. Raises UserError where one is none."""
+    return tuple(dict.fromkeys(interpreter(path) for path in given)) or (Path(sys.executable),)
+
+
+def positive(text: str) -> float:
+    """An argument that must be a number above zero."""
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(text)
+    return value
+
+
+def positive_whole(text: str) -> int:
+    """An argument that must be a whole number above zero."""
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+# argparse names the type in its message: "invalid number above zero value: 'x'" reads as a sentence.
+positive.__name__ = "number above zero:"
+positive_whole.__name__ = "whole number above zero:"

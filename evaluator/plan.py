@@ -1,0 +1,144 @@
+"""What a run does, in order: pure, from cells to units of work.
+
+Replica-major: every replica is one start of each environment's process server, and in it each workload and
+variant is measured once. Environments take turns at going first (A B, B A), so that a machine that drifts
+does so for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from evaluator.selection import Cell
+from evaluator.worker.protocol import ProbeName
+
+UnitKind = Literal["compile", "walk", "accuracy", "memory"]
+UNIT_KINDS: Final[tuple[UnitKind, ...]] = ("compile", "walk", "accuracy", "memory")
+
+# Replicas a profile has: 1 shows the facts, 5 is the least a timing comparison needs, 8 confirms one.
+PROFILES: Final[dict[str, int]] = {"quick": 1, "standard": 5, "thorough": 8}
+
+# What identifies one probe record within an evaluation: replica, probe, cache state.
+ProbeKey = tuple[int, ProbeName, str | None]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One probe process (and, if it dies in the middle, those that go on after it): ``folder`` names its caches.
+
+    ``fullgraph``: the variant demands one graph, so that a graph break is an error.
+    """
+
+    probe: UnitKind
+    buckets: tuple[str, ...]
+    folder: str
+    cache: Literal["cold", "warm"] | None = None
+    mode: Literal["eager", "compiled"] | None = None
+    timing: bool = False
+    traced: bool = False
+    fullgraph: bool = False
+
+    @property
+    def reports(self) -> tuple[ProbeName, ...]:
+        """The probes this step yields a result of for every bucket, in the order in which it makes them."""
+        return (self.probe, "timing") if self.timing else (self.probe,)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Steps whose records are kept together or not at all. ``frees``: cache folders nothing needs after it."""
+
+    environment: int
+    replica: int
+    workload: str
+    variant: str
+    kind: UnitKind
+    steps: tuple[Step, ...]
+    frees: tuple[str, ...] = ()
+
+    @property
+    def buckets(self) -> tuple[str, ...]:
+        return self.steps[0].buckets
+
+    def keys(self, bucket: str) -> list[ProbeKey]:
+        """The keys of the probe records this unit writes for one of its buckets."""
+        keys = [(self.replica, probe, step.cache) for step in self.steps for probe in step.reports]
+        return list(dict.fromkeys(keys))
+
+    @property
+    def label(self) -> str:
+        variant = "" if self.variant == "default" else f" [{self.variant}]"
+        bucket = self.buckets[0] if len(self.buckets) == 1 else f"{len(self.buckets)} buckets"
+        return f"{self.workload}{variant} {bucket}: {self.kind}"
+
+
+def plan(cells: Sequence[Sequence[Cell]], replicas: int) -> list[Unit]:
+    """Units in the order in which they run. ``cells``: the supported ones of each environment, in order."""
+    units: list[Unit] = []
+    for replica in range(replicas):
+        order = range(len(cells)) if replica % 2 == 0 else reversed(range(len(cells)))
+        for environment in order:
+            for number, group in enumerate(_groups(cells[environment])):
+                units += _units(environment, replica, group, f"e{environment}-r{replica}-w{number}")
+    return _freeing(units)
+
+
+def _groups(cells: Sequence[Cell]) -> Iterator[list[Cell]]:
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((cell.workload, cell.variant), []).append(cell)
+    yield from groups.values()
+
+
+def _units(environment: int, replica: int, group: Sequence[Cell], place: str) -> Iterator[Unit]:
+    first = group[0]
+    buckets = tuple(cell.bucket for cell in group)
+
+    def unit(kind: UnitKind, *steps: Step) -> Unit:
+        return Unit(environment, replica, first.workload, first.variant, kind, steps)
+
+    if first.evidence_only:
+        # Nothing of it repeats differently, and none of its times is a claim about the compiler.
+        if replica == 0:
+            yield unit("walk", Step("walk", buckets, f"{place}-walk", traced=True, fullgraph=first.fullgraph))
+        return
+    colds = {bucket: f"{place}-cold{index}" for index, bucket in enumerate(buckets)}
+    for bucket, folder in colds.items():
+        yield unit("compile", *_compiles(bucket, folder))
+    walk = f"{place}-walk"
+    # Facts are exact and need one replica; a trace slows compiling, so the others go without it.
+    yield unit(
+        "walk", Step("walk", buckets, walk, timing=True, traced=replica == 0, fullgraph=first.fullgraph)
+    )
+    if replica == 0:
+        yield unit("accuracy", Step("accuracy", buckets, walk))
+        for bucket, folder in colds.items():
+            yield unit(
+                "memory",
+                Step("memory", (bucket,), folder, mode="eager"),
+                Step("memory", (bucket,), folder, mode="compiled"),
+            )
+
+
+def _compiles(bucket: str, folder: str) -> tuple[Step, ...]:
+    """The processes of one compile unit: cold fills the folder, warm finds it filled.
+
+    A further cache state (one compile thread, say) is one more step with a folder of its own.
+    """
+    return (
+        Step("compile", (bucket,), folder, cache="cold"),
+        Step("compile", (bucket,), folder, cache="warm"),
+    )
+
+
+def _freeing(units: Sequence[Unit]) -> list[Unit]:
+    last: dict[str, int] = {}
+    for index, unit in enumerate(units):
+        for step in unit.steps:
+            last[step.folder] = index
+    freed: dict[int, list[str]] = {}
+    for folder, index in last.items():
+        freed.setdefault(index, []).append(folder)
+    return [replace(unit, frees=tuple(freed.get(index, ()))) for index, unit in enumerate(units)]

@@ -1,0 +1,115 @@
+"""A stand-alone script that shows again what an evaluation recorded, from what the database holds."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from evaluator.errors import UserError
+
+_DRIVER: Final = Path(__file__).parent / "worker" / "repro.py"
+_FUTURE: Final = re.compile(r"^from __future__ import .*\n", re.MULTILINE)
+
+_SCRIPT: Final = '''"""{title}
+
+Recorded: {status}{reason}
+Environment: torch {torch}, Triton {triton}, Python {python}, {cpu}
+Needs torch{libraries}. Run it with the interpreter of the torch in question:
+
+    python {name}
+"""
+
+from __future__ import annotations
+
+import os as repro_os
+import tempfile as repro_tempfile
+
+# Before torch is imported: the trace that tells what the compiler did, caches of this script's own, no GPU for
+# a CPU result, and no downloads.
+REPRO_FOLDER = repro_tempfile.mkdtemp(prefix="repro-")
+repro_os.environ["TORCH_TRACE"] = REPRO_FOLDER + "/trace"
+repro_os.environ["TORCHINDUCTOR_CACHE_DIR"] = REPRO_FOLDER + "/cache"
+repro_os.environ["TRITON_CACHE_DIR"] = REPRO_FOLDER + "/triton"
+repro_os.environ["HF_HUB_OFFLINE"] = "1"
+{hide_gpu}{variables}
+# ---- the workload, as it was evaluated -------------------------------------------------------------------
+
+{source}
+
+# ---- what runs it ----------------------------------------------------------------------------------------
+
+{driver}
+
+REPRO_SPEC = repro_json_loads(r"""{spec}""")
+REPRO_SPEC["trace_dir"] = REPRO_FOLDER + "/trace"
+if "COMPILE" in globals():
+    REPRO_SPEC["options"] = dict(COMPILE)
+
+if __name__ == "__main__":
+    repro_main(REPRO_SPEC, build, inputs)
+'''
+
+
+def script(document: dict[str, Any], name: str = "repro.py") -> str:
+    """The script's text for one evaluation.
+
+    ``document``: what `db.queries.repro.evaluation` returns. Raises UserError where the workload's source was
+    not kept, so that nothing can be reproduced from the database alone.
+    """
+    workload, environment = document["workload"], document["environment"]
+    if not workload["source"]:
+        raise UserError(
+            f"evaluation {document['id']} kept no source of {workload['name']}, so there is nothing to reproduce"
+        )
+    spec = {
+        "workload": workload["name"],
+        "target": document["target"],
+        "buckets": document["buckets"],
+        "options": document["options"],
+        "training": workload["training"],
+        "grad": workload["grad"],
+        "calls": workload["calls"],
+        "precision": workload["precision"],
+        "seed": document["seed"],
+        "recorded": {
+            "torch": environment["torch"],
+            "facts": document["facts"],
+            "error": document["error"],
+            "accuracy": document["accuracy"],
+        },
+    }
+    libraries = "".join(
+        f", {library} {version}" for library, version in document["libraries"].items() if version
+    )
+    declared = {key: environment["variables"].get(key) for key in workload["variables"]}
+    return _SCRIPT.format(
+        title=f"{workload['name']}, bucket {document['bucket']}, variant {document['variant']}.",
+        status=document["status"],
+        reason=f" ({_one_line(document['reason'])})" if document["reason"] else "",
+        torch=environment["torch"],
+        triton=environment["triton"] or "none",
+        python=environment["python"],
+        cpu=environment["cpu_model"],
+        libraries=libraries,
+        name=name,
+        hide_gpu="" if document["target"] == "cuda" else 'repro_os.environ["CUDA_VISIBLE_DEVICES"] = ""\n',
+        variables="".join(
+            f"repro_os.environ[{key!r}] = {value!r}\n" for key, value in declared.items() if value is not None
+        ),
+        source=_without_future(workload["source"]),
+        driver=_without_future(_DRIVER.read_text()).replace(
+            "import json\n", "import json\nfrom json import loads as repro_json_loads\n", 1
+        ),
+        spec=json.dumps(spec, indent=1, sort_keys=True),
+    )
+
+
+def _without_future(text: str) -> str:
+    """The text without ``from __future__`` lines: the script has one, where Python wants it."""
+    return _FUTURE.sub("", text).strip()
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split()).replace('"""', "'''")

@@ -1,0 +1,98 @@
+"""Going on with an interrupted run: what it was told to do, and what it has done, from the database."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from db.queries.resume import UnfinishedRun, unfinished_run
+from db.queries.runs import LATEST, list_runs
+from db.session import open_reader
+from evaluator import machine, options
+from evaluator.controller import Earlier
+from evaluator.errors import UserError
+from evaluator.outcomes import Outcome
+from evaluator.plan import ProbeKey
+from evaluator.run_records import Settings
+from evaluator.scratch import is_alive
+from evaluator.selection import Selection
+
+# What may stand beside --resume: everything else is part of what the run was told when it began.
+_ALLOWED: Final = frozenset({"command", "db", "resume"})
+
+
+def refuse_other_options(arguments: argparse.Namespace, default: Callable[[str], Any]) -> None:
+    """Raises UserError where ``--resume`` stands beside an option that the run already has from its start."""
+    changed = [
+        name
+        for name, value in vars(arguments).items()
+        if name not in _ALLOWED and not callable(value) and value != default(name)
+    ]
+    if changed:
+        raise UserError(
+            f"--resume goes on as the run was told when it began: leave out {', '.join(sorted(changed))}, or start "
+            "a new run"
+        )
+
+
+def resumable(database: str, reference: str) -> tuple[Settings, Earlier]:
+    """The settings of an interrupted run, and what it recorded. Raises UserError where it can't be resumed."""
+    engine = open_reader(database)
+    try:
+        with engine.connect() as connection:
+            wanted = _latest_unfinished(list_runs(connection)) if reference == LATEST else reference
+            run = unfinished_run(connection, wanted)
+            of = next(row.machine for row in list_runs(connection) if row.id == run.id)
+    finally:
+        engine.dispose()
+    name = run.uuid[:8]
+    if run.status == "finished":
+        raise UserError(f"run {name} is finished: nothing is left to resume, start a new run")
+    if is_alive(run.uuid):
+        raise UserError(f"run {name} is still going on: wait for it, or end it before resuming it")
+    if of != machine.machine_id():
+        raise UserError(f"run {name} was begun on another machine: resume it there")
+    return _settings(run), _earlier(run)
+
+
+def _latest_unfinished(runs: Sequence[Any]) -> str:
+    for row in runs:
+        if row.status != "finished":
+            return str(row.uuid)
+    raise UserError("every recorded run is finished: nothing is left to resume")
+
+
+def _settings(run: UnfinishedRun) -> Settings:
+    plan = run.plan
+    try:
+        return Settings(
+            run=run.uuid,
+            label=run.label,
+            selection=Selection.from_json(plan["selection"]),
+            profile=plan["profile"],
+            sources=options.sources(plan["sources"]),
+            packs=plan["packs"],
+            pythons=options.pythons(plan["pythons"]),
+            time_s=plan["limits"]["time_s"],
+            memory_mb=plan["limits"]["memory_mb"],
+            argv=tuple(sys.argv[1:]),
+        )
+    except KeyError as error:
+        raise UserError(f"run {run.uuid[:8]} does not say its {error}: start a new run") from None
+    except UserError as error:
+        raise UserError(f"{error} (resume in the folder in which the run was begun)") from None
+
+
+def _earlier(run: UnfinishedRun) -> Earlier:
+    outcomes: dict[str, dict[ProbeKey, Outcome]] = {}
+    for (evaluation, replica, probe, cache), (status, reason) in run.outcomes.items():
+        key: Any = (replica, probe, cache)
+        outcomes.setdefault(evaluation, {})[key] = Outcome(status, reason)  # type: ignore[arg-type]
+    return Earlier(
+        outcomes=outcomes,
+        finished=frozenset(uuid for uuid, status in run.evaluations.items() if status is not None),
+        environments=frozenset(run.plan.get("environments", ())),
+        definitions=run.plan.get("definitions", {}),
+    )

@@ -1,0 +1,101 @@
+"""The table of a run's evaluations as plain text, from their documents (as ``show --json`` has them)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+Document = dict[str, Any]
+
+_HEADINGS: Final = (
+    "workload",
+    "bucket",
+    "variant",
+    "status",
+    "graphs",
+    "breaks",
+    "recompiles",
+    "cold s",
+    "warm-cache s",
+    "eager ms",
+    "compiled ms",
+    "speed-up",
+    "accuracy",
+)
+_NUMBERS_FROM: Final = 4
+MISSING: Final = "-"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A measured number with that many significant digits, never in exponents; ``-`` where there is none."""
+    if value is None:
+        return MISSING
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
+    return f"{value:.{max(0, digits - 1 - exponent)}f}" if value else "0"
+
+
+def median_of(evaluation: Document, metric: str) -> float | None:
+    """A metric's median in an evaluation's document; None where it was not measured."""
+    found = (evaluation.get("metrics") or {}).get(metric) or {}
+    value = found.get("median")
+    return None if value is None else float(value)
+
+
+def speed_up(evaluation: Document) -> float | None:
+    """Eager's time over the compiled time, of the medians of batch means; None where one is missing."""
+    eager, compiled = (median_of(evaluation, f"{side}.wall_ms") for side in ("eager", "compiled"))
+    return eager / compiled if eager is not None and compiled else None
+
+
+def row(evaluation: Document) -> list[str]:
+    """The cells of one evaluation, in the order of the headings."""
+    facts = evaluation.get("facts") or {}
+    ratio = speed_up(evaluation)
+    return [
+        evaluation["workload"],
+        evaluation["bucket"],
+        evaluation["variant"],
+        evaluation.get("status") or "unfinished",
+        _fact(facts, "graphs"),
+        _fact(facts, "graph_breaks"),
+        _fact(facts, "recompiles") + ("!" if facts.get("recompile_limit_hit") else ""),
+        number(median_of(evaluation, "compile.cold_s")),
+        number(median_of(evaluation, "compile.warm_cache_s")),
+        number(median_of(evaluation, "eager.wall_ms")),
+        number(median_of(evaluation, "compiled.wall_ms")),
+        MISSING if ratio is None else f"{number(ratio)}x",
+        (evaluation.get("accuracy") or {}).get("verdict") or MISSING,
+    ]
+
+
+def _fact(facts: Document, name: str) -> str:
+    value = facts.get(name)
+    return MISSING if value is None else str(value)
+
+
+def table(evaluations: Sequence[Document]) -> str:
+    """The evaluations as an aligned table, with a torch column where there is more than one environment."""
+    versions = [(e.get("environment") or {}).get("torch") or MISSING for e in evaluations]
+    rows = [row(evaluation) for evaluation in evaluations]
+    headings = list(_HEADINGS)
+    numbers_from = _NUMBERS_FROM
+    if len(set(versions)) > 1:
+        headings.insert(0, "torch")
+        rows = [[version, *cells] for version, cells in zip(versions, rows, strict=True)]
+        numbers_from += 1
+    lines = aligned([headings, *rows], numbers_from, len(headings) - 1)
+    if any((e.get("facts") or {}).get("recompile_limit_hit") for e in evaluations):
+        lines.append("! the recompile limit was hit: what came after it ran eager")
+    return "\n".join(lines)
+
+
+def aligned(rows: Sequence[Sequence[str]], numbers_from: int, numbers_to: int) -> list[str]:
+    """Rows as lines; the columns in ``numbers_from..numbers_to`` flush right, the others flush left."""
+    widths = [max(len(cells[column]) for cells in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(
+            text.rjust(width) if numbers_from <= column < numbers_to else text.ljust(width)
+            for column, (text, width) in enumerate(zip(cells, widths, strict=True))
+        ).rstrip()
+        for cells in rows
+    ]

@@ -1,0 +1,288 @@
+"""The built-in workloads: they run, their texts run alone, and they are what they say they are."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils import _pytree as pytree
+
+from evaluator.worker.calling import build as fresh_build
+from evaluator.worker.calling import make_inputs as fresh_inputs
+from workloads import catalog
+from workloads.registry import Target, Workload
+
+REPO = Path(__file__).parents[2]
+CPU = Target("cpu", "cpu")
+WORKLOADS = catalog.load().workloads
+
+# workload -> the shapes of its outputs, bucket by bucket, by the definition of its operators.
+SHAPES: dict[str, list[list[tuple[int, ...]]]] = {
+    "pointwise.silu_gate": [[(128, 512)], [(512, 512)], [(2048, 512)]],
+    "matmul.fp32_ieee_1024": [[(1024, 1024)]],
+    "normalisation.layer_norm": [[(64, 512)], [(1024, 512)]],
+    "reduction.softmax_sum": [[(96,)], [(96,)]],
+    "attention.sdpa": [[(2, 4, 32, 64)], [(2, 4, 128, 64)], [(2, 4, 512, 64)]],
+    "training.mlp_step": [[()], [()]],
+    "conv.conv_bn": [[(2, 16, 32, 32)], [(16, 16, 32, 32)]],
+    "embedding.bag": [[(16, 64)], [(256, 64)]],
+    "breaks.deliberate": [[(64, 64)]],
+    "breaks.data_dependent": [[(64, 64)], [(64, 64)]],
+    "shapes.recompile_each_bucket": [[(32, 64)]] * 3,
+    "shapes.goes_dynamic": [[(24,)], [(40,)], [(96,)]],
+    "models.llama": [[(1, 16, 256)], [(1, 32, 256)], [(1, 64, 256)]],
+    "models.bert": [[(2, 32, 64), (2, 64)]],
+    "models.bert_training": [[()]],
+    "models.vit": [[(2, 10)], [(8, 10)]],
+}
+
+# Graphs that each bucket adds to a walk under the default variant, by what the workload is made to show: one
+# more for the break, one more for the branch not yet taken, one a step count, and none once sizes are dynamic.
+GRAPHS = {
+    "breaks.deliberate": [2],
+    "breaks.data_dependent": [2, 1],
+    "shapes.recompile_each_bucket": [1, 1, 1],
+    "shapes.goes_dynamic": [1, 1, 0],
+    "pointwise.silu_gate": [1, 1, 0],
+    "training.mlp_step": [1, 1],
+}
+
+PROBE = """
+import json, sys, types
+if {blocked}:
+    class Blocked:
+        def find_spec(self, name, path=None, target=None):
+            if name.split(".")[0] in ("workloads", "evaluator", "db", "app"):
+                raise ImportError(name + " is blocked")
+    sys.meta_path.insert(0, Blocked())
+import torch
+
+def digest(tree):
+    leaves = torch.utils._pytree.tree_leaves(tree)
+    return [[str(t.dtype), list(t.shape), t.double().sum().item(), t.double().square().sum().item()] for t in leaves
+            if isinstance(t, torch.Tensor)]
+
+def outcome(build, inputs, params, target):
+    torch.manual_seed(11)
+    built = build(target)
+    torch.manual_seed(12)
+    args, kwargs = inputs(params, target)
+    return [callable(built), digest([args, kwargs])]
+
+found = {{}}
+for record in json.load(sys.stdin):
+    module = types.ModuleType("standalone")
+    sys.modules["standalone"] = module
+    if {blocked}:
+        exec(compile(record["source"], record["name"], "exec"), module.__dict__)
+        assert callable(module.check) == record["checked"] if hasattr(module, "check") else not record["checked"]
+        build, inputs = module.build, module.inputs
+    else:
+        from workloads import catalog
+        workload = catalog.load_one([], True, record["name"])
+        build, inputs = workload.build, workload.inputs
+    target = types.SimpleNamespace(name="cpu", device="cpu")
+    found[record["name"]] = [outcome(build, inputs, bucket["params"], target) for bucket in record["buckets"]]
+print(json.dumps(found))
+"""
+
+
+def missing_library(workload: Workload) -> str | None:
+    return next((name for name in workload.libraries if importlib.util.find_spec(name) is None), None)
+
+
+def run_once(built: Any, workload: Workload, index: int) -> list[torch.Tensor]:
+    args, kwargs = fresh_inputs(workload, workload.buckets[index], CPU, 0)
+    with torch.set_grad_enabled(workload.training):
+        output = built(*args, **kwargs)
+        if workload.training:
+            output.backward()
+    if workload.check is not None:
+        workload.check(args, kwargs, output)
+    return tensors(output)
+
+
+def tensors(tree: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in pytree.tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
+
+
+def test_every_workload_has_its_shapes_here() -> None:
+    assert catalog.load().problems == []
+    assert set(WORKLOADS) == set(SHAPES)
+
+
+@pytest.mark.parametrize("name", list(WORKLOADS))
+def test_runs_in_eager_with_finite_outputs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    workload = WORKLOADS[name]
+    if library := missing_library(workload):
+        pytest.skip(f"{library} is not installed")
+    built = fresh_build(workload, CPU, 0)
+    for index, shapes in enumerate(SHAPES[name]):
+        leaves = run_once(built, workload, index)
+        assert [tuple(leaf.shape) for leaf in leaves] == shapes
+        assert all(torch.isfinite(leaf).all() for leaf in leaves)
+    if workload.training:
+        assert all(torch.isfinite(p.grad).all() for p in built.parameters() if p.grad is not None)
+        assert any(p.grad is not None and p.grad.abs().sum() > 0 for p in built.parameters())
+
+
+@pytest.mark.parametrize("name", list(WORKLOADS))
+def test_one_seed_gives_equal_inputs_in_fresh_storage(name: str) -> None:
+    workload = WORKLOADS[name]
+    for bucket in workload.buckets:
+        once, again, other = (tensors(fresh_inputs(workload, bucket, CPU, seed)) for seed in (7, 7, 8))
+        assert once and len(once) == len(again)
+        assert all(torch.equal(a, b) for a, b in zip(once, again, strict=True))
+        assert not {t.untyped_storage().data_ptr() for t in once} & {
+            t.untyped_storage().data_ptr() for t in again
+        }
+        assert not all(torch.equal(a, b) for a, b in zip(once, other, strict=True))
+
+
+def test_one_seed_builds_equal_weights_in_separate_modules() -> None:
+    workload = WORKLOADS["training.mlp_step"]
+    once, again = fresh_build(workload, CPU, 3), fresh_build(workload, CPU, 3)
+    pairs = list(zip(once.parameters(), again.parameters(), strict=True))
+    assert pairs and all(torch.equal(a, b) and a.data_ptr() != b.data_ptr() for a, b in pairs)
+
+
+@pytest.mark.parametrize("name", list(GRAPHS))
+def test_capture_shows_what_the_workload_is_made_to_show(name: str) -> None:
+    workload = WORKLOADS[name]
+    torch._dynamo.reset()
+    built = fresh_build(workload, CPU, 0)
+    graphs: list[Any] = []
+
+    def counting(module: Any, example: Any) -> Any:
+        graphs.append(module)
+        return module.forward
+
+    compiled = torch.compile(built, backend=counting)
+    added = []
+    for _walk in range(2):
+        for index in range(len(workload.buckets)):
+            before = len(graphs)
+            for _call in range(workload.calls):
+                run_once(compiled, workload, index)
+            added.append(len(graphs) - before)
+    assert added == [*GRAPHS[name], *[0] * len(workload.buckets)]
+
+
+def test_training_repeats_to_the_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    for workload in WORKLOADS.values():
+        if not workload.training or missing_library(workload):
+            continue
+        gradients = []
+        for _ in range(2):
+            built = fresh_build(workload, CPU, 0)
+            run_once(built, workload, 0)
+            gradients.append([p.grad for p in built.parameters() if p.grad is not None])
+        assert all(torch.equal(a, b) for a, b in zip(*gradients, strict=True)), workload.name
+
+
+def test_matmul_check_finds_one_wrong_element() -> None:
+    workload = WORKLOADS["matmul.fp32_ieee_1024"]
+    assert workload.check is not None and workload.precision == "ieee" and workload.repeats == 50
+    args, kwargs = fresh_inputs(workload, workload.buckets[0], CPU, 0)
+    output = fresh_build(workload, CPU, 0)(*args)
+    workload.check(args, kwargs, output)
+    output[7, 7] += 0.01
+    with pytest.raises(AssertionError):
+        workload.check(args, kwargs, output)
+
+
+def test_quick_start_is_five_cells_and_one_of_them_a_model() -> None:
+    quick = [workload for workload in WORKLOADS.values() if "quickstart" in workload.tags]
+    assert sum(len(workload.buckets) for workload in quick) == 5
+    assert sum("models" in workload.tags for workload in quick) == 1
+
+
+def test_tags_say_what_they_say() -> None:
+    for workload in WORKLOADS.values():
+        assert workload.stands_for
+        assert workload.tags <= {"quickstart", "smoke", "standard", "models", "training", "dynamic"}
+        assert ("training" in workload.tags) == workload.training
+        assert ("models" in workload.tags) == (workload.libraries == ("transformers",))
+
+
+def probe(python: str, blocked: bool, records: list[dict[str, Any]]) -> dict[str, Any]:
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    environment.pop("PYTHONPATH", None)
+    if not blocked:
+        environment["PYTHONPATH"] = str(REPO)
+    done = subprocess.run(
+        [python, "-c", PROBE.format(blocked=blocked)],
+        input=json.dumps(records),
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd="/",
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def records_for_probe(python: str) -> list[dict[str, Any]]:
+    found = subprocess.run([python, "-c", "import transformers"], capture_output=True).returncode == 0
+    return [
+        {**record, "checked": WORKLOADS[record["name"]].check is not None}
+        for record in catalog.describe(catalog.load())
+        if found or not record["libraries"]
+    ]
+
+
+@pytest.mark.slow
+def test_texts_run_alone_and_give_the_same_inputs() -> None:
+    records = records_for_probe(sys.executable)
+    assert all(record["standalone"] for record in records)
+    alone, registered = (probe(sys.executable, blocked, records) for blocked in (True, False))
+    assert alone == registered
+    assert all(is_callable for buckets in alone.values() for is_callable, _digest in buckets)
+
+
+@pytest.mark.slow
+def test_texts_and_packs_run_under_an_interpreter_with_only_torch() -> None:
+    python = os.environ.get("COMPILEWATCH_TEST_BARE_PYTHON")
+    if not python:
+        pytest.skip("set COMPILEWATCH_TEST_BARE_PYTHON to an interpreter that has torch and nothing else")
+    records = records_for_probe(python)
+    assert probe(python, True, records) == probe(python, False, records)
+    script = "import json; from workloads import catalog; print(json.dumps(catalog.describe(catalog.load())))"
+    done = subprocess.run([python, "-c", script], capture_output=True, text=True, cwd=REPO, check=True)
+    assert json.loads(done.stdout) == catalog.describe(catalog.load())
+
+
+def test_readme_lists_every_workload_as_it_is() -> None:
+    rows = [
+        [cell.strip() for cell in line.strip().strip("|").split("|")]
+        for line in (REPO / "workloads" / "README.md").read_text().splitlines()
+        if line.startswith("| `") and "." in line.split("`")[1]
+    ]
+    assert [row[0].strip("`") for row in rows] == list(SHAPES)
+    for name, *_meaning, tags in rows:
+        workload = WORKLOADS[name.strip("`")]
+        assert set(tags.split(", ")) == workload.tags
+        assert ("(trains)" in _meaning[0]) == workload.training
+
+
+def test_readme_examples_load(tmp_path: Path) -> None:
+    blocks = (REPO / "workloads" / "README.md").read_text().split("```python\n")[1:]
+    for index, block in enumerate(blocks):
+        (tmp_path / f"example_{index}.py").write_text(block.split("```")[0])
+    assert len(blocks[0].split("```")[0].strip().splitlines()) <= 15
+    loaded = catalog.load([str(tmp_path)], packs=False)
+    assert loaded.problems == []
+    assert list(loaded.workloads) == ["mine.norm_gelu", "mine.gelu", "example_2"]
+    for workload in loaded.workloads.values():
+        built = fresh_build(workload, CPU, 0)
+        for index in range(len(workload.buckets)):
+            assert run_once(built, workload, index)

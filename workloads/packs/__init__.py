@@ -1,0 +1,1 @@
+"""The built-in workloads, one file a theme. A workload's name starts with its file's name."""
