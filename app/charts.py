@@ -45,17 +45,15 @@ def history(
     interval exists, and each replica as a point. A click on a mark selects its evaluation (see ``PICKED``).
 
     ``points``: version, bucket, replica, value. ``summary``: version, bucket, median, low, high (null: no interval),
-    n, evaluation, note (null: none). ``failures``: version, bucket, status (as shown), failed (false: there is no
+    n, evaluation, note (null: none; else the median's mark is hollow). ``failures``: version, bucket, status (as shown), failed (false: there is no
     value, but nothing failed), reason, evaluation. All values are in ``unit``; ``domain``: ends of the axis.
     """
-    color, shape = bucket_encodings(buckets, legend)
+    color, fill, shape = bucket_encodings(buckets, legend)
     x = version_axis(versions)
     ends = domain or panel_domain(points, summary, rail=not failures.empty)
     measured = not (points.empty and summary.empty)
-    shared = {
-        "scale": alt.Scale(type="log", nice=False, domain=list(ends)),
-        "axis": value_axis(ends, measured),
-    }
+    scale = alt.Scale(type="log", nice=False, domain=list(ends))
+    shared = {"scale": scale, "axis": value_axis(*ends, rail=not failures.empty, measured=measured)}
 
     def y(field: str) -> alt.Y:
         return alt.Y(f"{field}:Q", title=f"{title} ({unit})", **shared)
@@ -67,19 +65,21 @@ def history(
     band = alt.Chart(banded).encode(x=x, y=y("low"), y2="high:Q", color=color)
     dots = alt.Chart(points).encode(x=x, y=y("value"), color=color, shape=shape, tooltip=point_tip(unit))
     line = alt.Chart(medians).encode(x=x, y=y("median"), color=color)
+    # A median with a note is hollow: it is not the time of what its panel's title says.
+    inside = alt.when("isValid(datum.note)").then(alt.value(0)).otherwise(alt.value(1))
     picked = alt.selection_point(name=PICKED[0], fields=["evaluation"], on="click", empty=False, toggle=False)
     chart = alt.layer(
         band.mark_area(opacity=0.14),
         band.mark_rule(opacity=0.55, strokeWidth=1.5),
         dots.mark_point(size=16, opacity=0.6, strokeWidth=1),
         line.mark_line(strokeWidth=2),
-        line.mark_point(size=70, filled=True, opacity=1, cursor="pointer")
-        .encode(shape=shape, tooltip=median_tip(unit))
+        line.mark_point(size=60, opacity=1, cursor="pointer")
+        .encode(shape=shape, fill=fill, fillOpacity=inside, tooltip=median_tip(unit))
         .add_params(picked),
     )
     if not failures.empty:
         rail = failure_rail(failures, x, color, buckets)
-        chart = alt.layer(chart, rail).resolve_scale(y="independent", shape="independent")
+        chart = alt.layer(chart, rail).resolve_scale(y="independent")
     return chart.properties(height=PANEL_HEIGHT, autosize=FIT_WIDTH).configure_view(strokeWidth=0)
 
 
@@ -90,25 +90,37 @@ def version_axis(versions: Sequence[str]) -> alt.X:
     return alt.X("version:N", sort=list(versions), scale=scale, axis=axis)
 
 
-def value_axis(ends: tuple[float, float], measured: bool) -> alt.Axis:
-    """The axis of a measured quantity; without a number on it where nothing was measured."""
-    number = "~s" if ends[1] >= 10_000 else "~g"
-    return alt.Axis(
-        tickCount=5, format=number, labels=measured, ticks=measured, grid=measured, labelFlush=True
-    )
+def value_axis(low: float, high: float, *, rail: bool, measured: bool) -> alt.Axis:
+    """The log axis of a measured quantity: no number on the rail of failures, none at all if nothing was measured."""
+    floor = low * (high / low) ** RAIL_SHARE if rail else low
+    values = log_ticks(floor, high) if measured else []
+    return alt.Axis(values=values, format="~s" if high >= 10_000 else "~g", grid=True)
 
 
-def bucket_encodings(buckets: Sequence[str], legend: bool) -> tuple[alt.Color, alt.Shape]:
-    """Colour and shape by bucket, both in declared order, under one legend above the panel (or none)."""
+def log_ticks(low: float, high: float) -> list[float]:
+    """Round numbers from ``low`` to ``high``: the coarsest of three sets that has at least three of them."""
+    found: list[float] = []
+    for steps in ((1.0,), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)):
+        powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        every = [float(f"{step}e{power}") for power in powers for step in steps]
+        found = [value for value in every if low <= value <= high]
+        if len(found) >= 3:
+            break
+    return found
+
+
+def bucket_encodings(buckets: Sequence[str], legend: bool) -> tuple[alt.Color, alt.Fill, alt.Shape]:
+    """Colour, fill and shape by bucket, in declared order, under one legend above the panel (or none)."""
     shown = (
         alt.Legend(orient="top", title=None, columns=4, labelLimit=160, symbolOpacity=1) if legend else None
     )
-    domain = list(buckets)
-    colors = [theme.PALETTE[i % len(theme.PALETTE)] for i in range(len(domain))]
-    shapes = [theme.SHAPES[i % len(theme.SHAPES)] for i in range(len(domain))]
+    order = list(buckets)
+    colors = alt.Scale(domain=order, range=[theme.PALETTE[i % len(theme.PALETTE)] for i in range(len(order))])
+    shapes = alt.Scale(domain=order, range=[theme.SHAPES[i % len(theme.SHAPES)] for i in range(len(order))])
     return (
-        alt.Color("bucket:N", sort=domain, scale=alt.Scale(domain=domain, range=colors), legend=shown),
-        alt.Shape("bucket:N", sort=domain, scale=alt.Scale(domain=domain, range=shapes), legend=shown),
+        alt.Color("bucket:N", sort=order, scale=colors, legend=shown),
+        alt.Fill("bucket:N", sort=order, scale=colors, legend=None),
+        alt.Shape("bucket:N", sort=order, scale=shapes, legend=shown),
     )
 
 
@@ -166,19 +178,13 @@ def failure_rail(
     step = min(0.06, (RAIL_SHARE - 0.04) / (int(place.max()) + 1))
     ordered["rail"] = 0.04 + place * step
     share: dict[str, Any] = {"scale": alt.Scale(domain=[0, 1], nice=False), "axis": None}
-    form = alt.Scale(domain=[True, False], range=["cross", "circle"])
     tips = [*_who(), alt.Tooltip("status:N", title="no value"), alt.Tooltip("reason:N", title="reason")]
     picked = alt.selection_point(name=PICKED[1], fields=["evaluation"], on="click", empty=False, toggle=False)
+    ordered["sign"] = ["×" if failed else "○" for failed in ordered["failed"]]
     marks = (
         alt.Chart(ordered.drop(columns="order"))
-        .mark_point(angle=45, size=60, strokeWidth=2, opacity=1, cursor="pointer")
-        .encode(
-            x=x,
-            y=alt.Y("rail:Q", **share),
-            color=color,
-            shape=alt.Shape("failed:N", scale=form, legend=None),
-            tooltip=tips,
-        )
+        .mark_text(size=18, fontWeight="bold", baseline="middle", cursor="pointer")
+        .encode(x=x, y=alt.Y("rail:Q", **share), color=color, text="sign:N", tooltip=tips)
         .add_params(picked)
     )
     rail = alt.Chart(pd.DataFrame({"word": ["no value"], "edge": [RAIL_SHARE]})).encode(

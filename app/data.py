@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,11 @@ class Database:
     url: str
     place: str
     stamp: tuple[int, ...]
+
+    @property
+    def option(self) -> str:
+        """What a command needs after it to mean this database; empty where it is the default one."""
+        return "" if self.place == DEFAULT_DATABASE else f" --db {shlex.quote(self.place)}"
 
 
 @dataclass(frozen=True)

@@ -60,14 +60,22 @@ def breaks(database: Database, record: EvaluationRecord) -> None:
         "events": tables.whole("events", width=60, help="how often it happened in this bucket"),
         "compile_id": tables.text("compile", width=70),
     }
-    row = tables.show(shown, columns, key=f"breaks-{record.id}", rows=6, pick="row", csv="graph-breaks.csv")
+    row = tables.show(
+        shown,
+        columns,
+        key=f"breaks-{record.id}",
+        rows=6,
+        pick="row",
+        csv="graph-breaks.csv",
+        caption="Distinct sites. Pick one to read torch's explanation.",
+    )
     if row is not None:
         picked = found.iloc[row]
         hints = [f"Hint: {hint}" for hint in picked["hints"] or []]
         text = "\n\n".join(
             str(one) for one in (picked["reason"], picked["explanation"], *hints) if isinstance(one, str)
         )
-        st.code(text, language=None, wrap_lines=True)
+        kept_files.shown(text)
 
 
 def recompiles(database: Database, record: EvaluationRecord) -> None:
@@ -84,7 +92,15 @@ def recompiles(database: Database, record: EvaluationRecord) -> None:
         "frame": tables.text("frame", width=60),
         "compile_id": tables.text("compile", width=70),
     }
-    row = tables.show(shown, columns, key=f"recompiles-{record.id}", rows=6, pick="row", csv="recompiles.csv")
+    row = tables.show(
+        shown,
+        columns,
+        key=f"recompiles-{record.id}",
+        rows=6,
+        pick="row",
+        csv="recompiles.csv",
+        caption="In the order they happened. Pick one to read the guard.",
+    )
     if row is not None:
         guard = found.iloc[row]["guard"]
         st.code(
@@ -101,7 +117,7 @@ def kernels(database: Database, record: EvaluationRecord) -> None:
         nothing_because(record, "kernels")
         return
     kinds = found["kind"].value_counts()
-    st.caption(", ".join(f"{n} {theme.literal(str(kind))}" for kind, n in kinds.items()))
+    caption = ", ".join(f"{n} {theme.literal(str(kind))}" for kind, n in kinds.items())
     columns = {
         "name": tables.text("name", width=340),
         "kind": tables.text("kind", width=80),
@@ -111,7 +127,9 @@ def kernels(database: Database, record: EvaluationRecord) -> None:
             "body hash", width=240, help="equal hashes are equal bodies, whatever the name"
         ),
     }
-    row = tables.show(found, columns, key=f"kernels-{record.id}", rows=8, pick="row", csv="kernels.csv")
+    row = tables.show(
+        found, columns, key=f"kernels-{record.id}", rows=8, pick="row", csv="kernels.csv", caption=caption
+    )
     source = found.iloc[row or 0]["source_sha256"]
     if isinstance(source, str):
         kept_files.content(database, "kernel_source", source, key=f"kernel-{record.id}")
@@ -151,7 +169,14 @@ def times(database: Database, record: EvaluationRecord) -> None:
         "replicas": tables.whole("replicas", width=70),
         "samples": tables.whole("samples", width=70),
     }
-    tables.show(shown, columns, key=f"times-{record.id}", rows=20, csv="metrics.csv")
+    tables.show(
+        shown,
+        columns,
+        key=f"times-{record.id}",
+        rows=20,
+        csv="metrics.csv",
+        caption="Medians over the replicas; a replica's value is the median of its rounds.",
+    )
 
 
 def accuracy(database: Database, record: EvaluationRecord) -> None:
@@ -171,7 +196,13 @@ def accuracy(database: Database, record: EvaluationRecord) -> None:
             "max_rel": tables.text("relative", width=90),
             "reason": tables.text("reason", width=300),
         }
-        tables.show(shown, columns, key=f"accuracy-{record.id}", csv="accuracy.csv")
+        tables.show(
+            shown,
+            columns,
+            key=f"accuracy-{record.id}",
+            csv="accuracy.csv",
+            caption="Worst leaf of the outputs.",
+        )
     if not record.differences.empty:
         st.caption("Leaves of the output that differ from eager's in form")
         names = {"leaf": "leaf", "kind": "what", "eager": "eager", "compiled": "compiled"}
@@ -197,7 +228,16 @@ def probes(database: Database, record: EvaluationRecord) -> None:
     }
     worst = next((i for i, status in enumerate(found["status"]) if status == record.status), 0)
     key = f"probes-{record.id}"
-    row = tables.show(shown, columns, key=key, rows=8, pick="row", selected=worst, csv="probes.csv")
+    row = tables.show(
+        shown,
+        columns,
+        key=key,
+        rows=8,
+        pick="row",
+        selected=worst,
+        csv="probes.csv",
+        caption="Pick one to read its error and log.",
+    )
     kept_files.failure(found.iloc[worst if row is None else row])
 
 

@@ -14,6 +14,8 @@ from app.data import MOST_SHOWN_BYTES, Database, artifact
 
 # Which highlighting suits a kind of file; None is plain text.
 LANGUAGES: Final = {"workload_source": "python", "kernel_source": "cpp", "log": None, "trace": None}
+# A box of more lines than this scrolls.
+MOST_LINES: Final = 22
 ENDINGS: Final = {"workload_source": "py", "kernel_source": "txt", "log": "log", "trace": "trace.log"}
 
 
@@ -22,15 +24,19 @@ def failure(probe: Mapping[Any, Any] | pd.Series[Any]) -> None:
     reason, error, tail = probe.get("reason"), probe.get("error"), probe.get("log_tail")
     if isinstance(reason, str) and reason:
         st.caption("Reason")
-        st.code(reason, language=None, wrap_lines=True)
+        shown(reason)
     if isinstance(error, dict):
         st.caption("Exception")
         whole = error.get("traceback") or "\n".join([_first(error), *map(str, error.get("chain") or [])])
-        st.code(str(whole), language=None, wrap_lines=True, height=240)
+        shown(str(whole))
     st.caption("Last lines of the log")
-    st.code(
-        tail if isinstance(tail, str) and tail else "(nothing was written)", language=None, wrap_lines=True
-    )
+    shown(tail if isinstance(tail, str) and tail else "(nothing was written)")
+
+
+def shown(text: str, language: str | None = None) -> None:
+    """Text as it is, in a box that scrolls where it is long; plain text wraps, code does not."""
+    long = text.count("\n") >= MOST_LINES
+    st.code(text, language=language, wrap_lines=language is None, height=420 if long else "content")
 
 
 def _first(error: Mapping[str, Any]) -> str:
@@ -83,7 +89,7 @@ def content(database: Database, kind: str, sha256: str, *, key: str) -> None:
         on_click="ignore",
     )
     text = plain[:MOST_SHOWN_BYTES].decode("utf-8", "replace")
-    st.code(text, language=LANGUAGES.get(kind), height=360)
+    shown(text, LANGUAGES.get(kind))
     if len(plain) > MOST_SHOWN_BYTES:
         st.caption(
             f"The first {theme.size(MOST_SHOWN_BYTES)} are shown; the file has {theme.size(len(plain))}."

@@ -23,29 +23,34 @@ def cells(database: Database, run: int) -> None:
         st.info("This run has no evaluation yet.")
         return
     shown = with_words(found)
-    several = found["environment"].nunique() > 1
+    # A column that says the same in every row is left to the CSV.
+    varying = [name for name in ("variant", "target", "torch") if found[name].nunique() > 1]
     columns: dict[str, Any] = {
-        "workload": tables.text("workload", width=160, pinned=True),
-        "bucket": tables.text("bucket", width=130),
-        "variant": tables.text("variant", width=80),
-        **({"torch": tables.text("torch", width=100)} if several else {}),
-        "status": tables.status(width=130),
-        "graphs": tables.whole("graphs", width=60),
-        "graph_breaks": tables.whole("breaks", width=60, help="distinct sites"),
-        "recompiles": tables.whole("recomp.", width=65, help="recompiles in this bucket's calls"),
-        "compile.cold_s": tables.number("cold s", 2, width=70, help="cold compile, median of the replicas"),
-        "compile.warm_cache_s": tables.number(
-            "warm s", 2, width=70, help="compile with filled caches, median"
-        ),
-        "eager.wall_ms": tables.number("eager ms", 3, width=80, help="median of batch means"),
-        "compiled.wall_ms": tables.number("comp. ms", 3, width=80, help="compiled, median of batch means"),
+        "workload": tables.text("workload", width=135),
+        "bucket": tables.text("bucket", width=135),
+        **{name: tables.text(name, width=75) for name in varying},
+        "status": tables.status(width=120),
+        "graphs": tables.whole("graphs", width=55),
+        "graph_breaks": tables.whole("breaks", width=55, help="distinct sites"),
+        "recompiles": tables.whole("recomp.", width=60, help="recompiles in this bucket's calls"),
+        "compile.cold_s": tables.number("cold s", 2, width=60, help="cold compile"),
+        "compile.warm_cache_s": tables.number("warm s", 2, width=60, help="compile with filled caches"),
+        "eager.wall_ms": tables.number("eager ms", 3, width=75, help="median of batch means"),
+        "compiled.wall_ms": tables.number("comp. ms", 3, width=75, help="compiled, median of batch means"),
         "speed_up": tables.number(
-            "speed-up", 2, width=70, help="eager over compiled; none where code ran eager"
+            "speed-up", 2, width=65, help="eager over compiled; none where code ran eager"
         ),
         "note": tables.text("note", width=260),
     }
-    st.caption("Click a row to see why.")
-    row = tables.show(shown, columns, key=f"cells-{run}", rows=14, pick="cell", csv=f"run-{run}-cells.csv")
+    row = tables.show(
+        shown,
+        columns,
+        key=f"cells-{run}",
+        rows=14,
+        pick="cell",
+        csv=f"run-{run}-cells.csv",
+        caption="Click a row to see why. Times are medians of the replicas.",
+    )
     if row is not None:
         picked = shown.iloc[row]
         where = {"w": picked["workload"], "target": picked["target"], "variant": picked["variant"]}

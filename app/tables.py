@@ -60,7 +60,7 @@ def show(
     """
     shown = frame[list(columns)]
     if caption or csv:
-        with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             st.caption(caption, width="stretch")
             if csv:
                 download_csv(frame, csv, key=f"{key}-csv")
@@ -111,7 +111,8 @@ def _picked(event: Any, pick: str | None) -> int | None:
 def _coloured(shown: pd.DataFrame) -> Any:
     if "status" not in shown or shown.empty:
         return shown
-    colors = {theme.status_text(word): theme.status_color(word) for word in theme.STATUS_WORDS}
+    dark = st.context.theme.type == "dark"
+    colors = {theme.status_text(word): theme.status_color(word, dark=dark) for word in theme.STATUS_WORDS}
     return shown.style.map(
-        lambda value: f"color: {colors.get(value, theme.NEUTRAL_COLOR)}", subset=["status"]
+        lambda value: f"color: {colors[value]}" if value in colors else "", subset=["status"]
     )

@@ -26,9 +26,14 @@ SHAPES: Final = (
     "triangle-right",
     "triangle-left",
 )
-FAILED_COLOR: Final = "#D55E00"
+# Marks that are no bucket's.
 NEUTRAL_COLOR: Final = "#8C8C8C"
-GOOD_COLOR: Final = "#009E73"
+# Status words as thin text: on a light background, on a dark one.
+STATUS_COLORS: Final = {
+    "passed": ("#007A59", "#3FC79A"),
+    "failed": ("#B84A00", "#F08A55"),
+    "neutral": ("#5B6675", "#95A1AF"),
+}
 
 # What is missing is shown as this, never as a number.
 MISSING: Final = "–"
@@ -76,11 +81,16 @@ def status_text(status: str | None) -> str:
     return f"{icon} {word}"
 
 
-def status_color(status: str | None) -> str:
-    """Hex colour that goes with ``status_text``, readable on both backgrounds."""
+def status_tone(status: str | None) -> str:
+    """``passed``, ``failed``, or ``neutral`` for what is neither."""
     if status in PASSED_STATUSES:
-        return GOOD_COLOR
-    return NEUTRAL_COLOR if not status or status in NEUTRAL_STATUSES else FAILED_COLOR
+        return "passed"
+    return "neutral" if not status or status in NEUTRAL_STATUSES else "failed"
+
+
+def status_color(status: str | None, *, dark: bool) -> str:
+    """Hex colour that goes with ``status_text``, readable as text on a light or a dark background."""
+    return STATUS_COLORS[status_tone(status)][int(dark)]
 
 
 def metric_title(metric: str) -> str:

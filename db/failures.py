@@ -61,12 +61,12 @@ def _explain_sqlite(url: URL, error: sqlite3.Error) -> str | None:
     if name == "SQLITE_CONSTRAINT_CHECK":
         return _unknown_word(where, said)
     if name == "SQLITE_NOTADB":
-        return f"{where} is not a database: it was left as it is, give --db another file"
+        return not_a_database(url)
     if name == "SQLITE_FULL" or (name.startswith("SQLITE_IOERR") and _disk_is_full(url)):
         return _full(url)
     if name.startswith("SQLITE_CORRUPT"):
         return f"{where} is damaged ({said}): put a backup in its place, or try `sqlite3 FILE .recover`"
-    if name.startswith("SQLITE_READONLY"):
+    if name.startswith("SQLITE_READONLY") or (name.startswith("SQLITE_CANTOPEN") and _is_read_only(url)):
         return f"{where} can't be written: make the file and its folder writable, or give --db another file"
     if name.startswith("SQLITE_CANTOPEN"):
         return f"{where} can't be opened: check that its folder exists and may be used, or give --db another file"
@@ -108,12 +108,24 @@ def _explain_system(url: URL, error: OSError) -> str:
     )
 
 
+def not_a_database(url: URL) -> str:
+    """The sentence for a file that is something else."""
+    return f"{place(url)} is not a database: it was left as it is, give --db another file"
+
+
 def _unknown_word(where: str, said: str) -> str:
     return f"{where} was not changed: a record holds a value this version does not know ({said}): update the code"
 
 
 def _full(url: URL) -> str:
     return f"the disk of {place(url)} is full: free some space, then continue with --resume; what is stored is intact"
+
+
+def _is_read_only(url: URL) -> bool:
+    """A file that is there and can be read, but not written, or its folder not."""
+    if not url.database or not os.access(url.database, os.R_OK):
+        return False
+    return not (os.access(url.database, os.W_OK) and os.access(Path(url.database).parent, os.W_OK))
 
 
 def _disk_is_full(url: URL) -> bool:

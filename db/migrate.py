@@ -2,7 +2,8 @@
 
 One transaction spans the whole upgrade, on both databases. On SQLite it runs with foreign keys off (a table that is
 built anew with them on takes its children with it) and after a copy of the file. Triggers come off before and go on
-again after; foreign keys, row counts and CHECK constraints are compared; anything amiss undoes it all.
+again after; foreign keys, row counts, constraints and indexes are compared; anything amiss undoes it all. A revision
+that removes one of them on purpose names it in a module variable ``gives_up``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from db import immutability
 from db.failures import translated
 from db.models import Base
 from db.schema import VERSION_TABLE, require_not_foreign_or_newer, revision, state
-from db.session import database_url, reader_engine, require_exists, sqlite_path, writer_engine
+from db.session import database_url, reader_engine, require_exists, require_usable, sqlite_path, writer_engine
 from evaluator.errors import UserError
 
 SCRIPTS: Final = Path(__file__).parent / "migrations"
@@ -75,6 +76,7 @@ def upgrade(database: str | URL, *, versions: Sequence[Path] = (VERSIONS,)) -> U
     url = database_url(database)
     path = sqlite_path(url)
     with translated(url):
+        require_usable(url)
         if path is not None and path.exists():
             _look_first(url)
         elif path is not None:
@@ -113,7 +115,7 @@ def _upgrade(engine: Engine, path: Path | None, versions: Sequence[Path]) -> Upg
             return Upgrade(before, head, None)
         counts = row_counts(connection)
         backup = back_up(path, before) if path is not None and any(counts.values()) else None
-        with _kept(connection, counts):
+        with _kept(connection, counts, _given_up(script, before, head)):
             immutability.drop_triggers(connection)
             command.upgrade(settings, "head")
         immutability.create_triggers(connection)
@@ -123,22 +125,22 @@ def _upgrade(engine: Engine, path: Path | None, versions: Sequence[Path]) -> Upg
 
 
 @contextmanager
-def _kept(connection: Connection, rows: dict[str, int]) -> Iterator[None]:
-    """Raise MigrationError where the body lost rows, CHECK constraints, row id counters or what a row refers to."""
-    checks = _checks(connection)
-    counters = _counters(connection)
+def _kept(connection: Connection, rows: dict[str, int], given_up: set[str]) -> Iterator[None]:
+    """Raise MigrationError where the body lost rows, constraints, indexes or what a row refers to.
+
+    ``given_up``: names of tables and constraints that the revisions say they remove.
+    """
+    structure, counters = _structure(connection), _counters(connection)
     yield
     after = row_counts(connection)
     for table, count in rows.items():
-        if count and after.get(table) != count:
+        if count and table not in given_up and after.get(table) != count:
             raise MigrationError(
                 f"{table} had {count} rows and has {after.get(table, 'gone')}; the upgrade was undone"
             )
-    lost = checks - _checks(connection)
+    lost = structure - _structure(connection) - given_up
     if lost:
-        raise MigrationError(
-            f"CHECK constraints were lost: {', '.join(sorted(lost))}; the upgrade was undone"
-        )
+        raise MigrationError(f"{', '.join(sorted(lost))} would be lost; the upgrade was undone")
     if connection.dialect.name == "sqlite":
         broken = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
         if broken:
@@ -150,6 +152,12 @@ def _kept(connection: Connection, rows: dict[str, int]) -> Iterator[None]:
             )
 
 
+def _given_up(script: ScriptDirectory, before: str | None, head: str) -> set[str]:
+    """What the revisions to run declare in ``gives_up``: names of tables, constraints and indexes they remove."""
+    revisions = script.iterate_revisions(head, before or "base")
+    return {name for one in revisions for name in getattr(one.module, "gives_up", ())}
+
+
 def row_counts(connection: Connection) -> dict[str, int]:
     """Rows of every table but Alembic's."""
     names = [name for name in inspect(connection).get_table_names() if name != VERSION_TABLE]
@@ -158,22 +166,38 @@ def row_counts(connection: Connection) -> dict[str, int]:
     }
 
 
-def _checks(connection: Connection) -> set[str]:
+def _structure(connection: Connection) -> set[str]:
+    """Names of every constraint and index, and of every table that never gives a row id twice."""
     inspector = inspect(connection)
-    return {
-        str(check["name"])
-        for table in inspector.get_table_names()
-        for check in inspector.get_check_constraints(table)
-        if check["name"]
-    }
+    found: set[str] = set(_counters(connection))
+    for table in inspector.get_table_names():
+        for named in (
+            *inspector.get_check_constraints(table),
+            *inspector.get_unique_constraints(table),
+            *inspector.get_foreign_keys(table),
+            *inspector.get_indexes(table),
+        ):
+            if named["name"]:
+                found.add(str(named["name"]))
+    return found
 
 
 def _counters(connection: Connection) -> dict[str, int]:
-    """The highest row id ever given by each counting table of SQLite: an id that was pruned is not given again."""
-    if connection.dialect.name != "sqlite" or not any(row_counts(connection).values()):
+    """SQLite's tables that never give a row id twice, with the highest they gave."""
+    if connection.dialect.name != "sqlite":
         return {}
-    found = connection.exec_driver_sql("SELECT name, seq FROM sqlite_sequence").all()
-    return {str(name): int(number) for name, number in found}
+    tables = (
+        connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE sql LIKE '%AUTOINCREMENT%'")
+        .scalars()
+        .all()
+    )
+    if not tables:
+        return {}
+    given = {
+        str(name): int(number)
+        for name, number in connection.exec_driver_sql("SELECT name, seq FROM sqlite_sequence")
+    }
+    return {str(table): given.get(table, 0) for table in tables}
 
 
 def back_up(path: Path, name: str | None) -> Path:
@@ -207,18 +231,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Bring a database of runs to this code's schema, keeping a backup.",
     )
     parser.add_argument("database", help="a SQLite file, or postgresql://host/name")
-    url_text = parser.parse_args(arguments).database
+    given = parser.parse_args(arguments).database
     try:
-        require_exists(database_url(url_text))
-        done = upgrade(url_text)
+        url = database_url(given)
+        with translated(url):
+            require_exists(url)
+        done = upgrade(url)
     except (UserError, MigrationError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     if not done.changed:
-        sys.stdout.write(f"{url_text} is at revision {done.after} already\n")
+        sys.stdout.write(f"{given} is at revision {done.after} already\n")
     else:
         kept = f"; the file as it was: {done.backup}" if done.backup else ""
-        sys.stdout.write(f"{url_text} is at revision {done.after} now{kept}\n")
+        sys.stdout.write(f"{given} is at revision {done.after} now{kept}\n")
     return 0
 
 

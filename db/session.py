@@ -13,7 +13,7 @@ from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, 
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import Session
 
-from db.failures import translated
+from db.failures import not_a_database, translated
 from db.schema import require_current
 from evaluator.errors import UserError
 
@@ -21,6 +21,9 @@ from evaluator.errors import UserError
 Reads = Connection | Session
 
 DEFAULT_DATABASE: Final = "results/compilewatch.db"
+
+# How every SQLite file begins.
+_HEADER: Final = b"SQLite format 3\x00"
 
 # A writer waits this long for another one: far longer than any transaction of ours, so that none is lost.
 BUSY_TIMEOUT_S: Final = 30.0
@@ -134,20 +137,35 @@ def open_reader(database: str | URL) -> Engine:
     """A read-only engine for a database that is there and has the schema of this code; UserError otherwise."""
     url = database_url(database)
     engine = reader_engine(url)
-    require_exists(url)
-    with translated(url), engine.connect() as connection:
-        require_current(connection, url)
+    with translated(url):
+        require_exists(url)
+        with engine.connect() as connection:
+            require_current(connection, url)
     return engine
 
 
-def require_exists(url: URL) -> None:
-    """Raises UserError where the SQLite file is not there."""
+def require_usable(url: URL) -> None:
+    """Raises UserError where a SQLite file's name is taken by something that is no database.
+
+    SQLite itself takes a file shorter than its header for an empty database, and would write over it.
+    """
     path = sqlite_path(url)
     if path is None:
         return
     if path.is_dir():
         raise UserError(f"{url.database} is a folder: give --db the name of a file")
-    if not path.exists():
+    if path.exists() and path.stat().st_size > 0:
+        with path.open("rb") as file:
+            begins = file.read(len(_HEADER))
+        if begins != _HEADER:
+            raise UserError(not_a_database(url))
+
+
+def require_exists(url: URL) -> None:
+    """Raises UserError where the SQLite file is not there, or is none."""
+    require_usable(url)
+    path = sqlite_path(url)
+    if path is not None and not path.exists():
         raise UserError(
             f"{url.database} does not exist: `python -m evaluator run --db {url.database}` makes it"
         )

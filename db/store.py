@@ -15,7 +15,7 @@ from db.ingest.rows import Record
 from db.ingest.runs import run_id
 from db.migrate import upgrade
 from db.schema import require_current, state
-from db.session import database_url, reader_engine, sqlite_path, writer_engine
+from db.session import database_url, reader_engine, require_usable, sqlite_path, writer_engine
 from db.tables import RUN
 from evaluator.errors import UserError
 
@@ -80,8 +80,7 @@ class Store:
 def _make_or_check(url: URL) -> None:
     """Leave a database with this code's schema, made if there was none; UserError for any other."""
     path = sqlite_path(url)
-    if path is not None and path.is_dir():
-        raise UserError(f"{url.database} is a folder: give --db the name of a file")
+    require_usable(url)
     if path is not None and not path.exists():
         upgrade(url)
         return

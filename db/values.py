@@ -35,7 +35,10 @@ def number(value: Any) -> float | None:
     """A finite number; None for anything else: SQLite has no NaN, and an infinity is no measurement."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return float(value) if math.isfinite(value) else None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
 
 
 def flag(value: Any) -> bool | None:

@@ -86,11 +86,11 @@ def without_home(value: Any) -> Any:
 
 def portable_path(path: str | Path) -> str:
     """How a path the user gave is written down: relative below the current folder, else with ``~`` for home."""
-    absolute = Path(path).expanduser().absolute()
-    try:
-        return str(absolute.relative_to(Path.cwd()))
-    except ValueError:
-        return shorten(str(absolute))
+    absolute, here = Path(path).expanduser().absolute(), Path.cwd()
+    # Seen from above the home folder, a relative path would name the user.
+    if absolute.is_relative_to(here) and not Path.home().is_relative_to(here):
+        return str(absolute.relative_to(here))
+    return shorten(str(absolute))
 
 
 def portable_arguments(arguments: Sequence[str]) -> list[str]:

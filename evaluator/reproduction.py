@@ -10,6 +10,9 @@ from typing import Any, Final
 from evaluator.errors import UserError
 
 _DRIVER: Final = Path(__file__).parent / "worker" / "repro.py"
+# A source that could not be cut out of its file brings the file whole, with its registration.
+_IMPORTS_OURS: Final = re.compile(r"^\s*(from|import) workloads\b", re.MULTILINE)
+OURS: Final = " and this project's folder on PYTHONPATH (the source registers itself with `workloads`)"
 _FUTURE: Final = re.compile(r"^from __future__ import .*\n", re.MULTILINE)
 
 _SCRIPT: Final = '''"""{title}
@@ -20,9 +23,7 @@ Needs torch{libraries}. Run it with the interpreter of the torch in question:
 
     python {name}
 """
-
-from __future__ import annotations
-
+{future}
 import os as repro_os
 import tempfile as repro_tempfile
 
@@ -84,7 +85,10 @@ def script(document: dict[str, Any], name: str = "repro.py") -> str:
         f", {library} {version}" for library, version in document["libraries"].items() if version
     )
     declared = {key: environment["variables"].get(key) for key in workload["variables"]}
+    future = _FUTURE.findall(workload["source"])
     return _SCRIPT.format(
+        # Only where the source has it: it turns annotations into text, and custom operators read theirs.
+        future=f"\n{future[0].strip()}\n" if future else "",
         title=f"{workload['name']}, bucket {document['bucket']}, variant {document['variant']}.",
         status=document["status"],
         reason=f" ({_one_line(document['reason'])})" if document["reason"] else "",
@@ -92,7 +96,7 @@ def script(document: dict[str, Any], name: str = "repro.py") -> str:
         triton=environment["triton"] or "none",
         python=environment["python"],
         cpu=environment["cpu_model"],
-        libraries=libraries,
+        libraries=libraries + (OURS if _IMPORTS_OURS.search(workload["source"]) else ""),
         name=name,
         hide_gpu="" if document["target"] == "cuda" else 'repro_os.environ["CUDA_VISIBLE_DEVICES"] = ""\n',
         variables="".join(

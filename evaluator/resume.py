@@ -28,7 +28,7 @@ def refuse_other_options(arguments: argparse.Namespace, default: Callable[[str],
     changed = [
         name
         for name, value in vars(arguments).items()
-        if name not in _ALLOWED and not callable(value) and value != default(name)
+        if name not in _ALLOWED and not callable(value) and (value or None) != (default(name) or None)
     ]
     if changed:
         raise UserError(

@@ -68,9 +68,12 @@ class FileSink:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.parent.is_dir():
+                path.parent.mkdir(parents=True)
             self._file = path.open("xb")
-        except FileExistsError:
+        except FileExistsError as error:
+            if not path.exists():
+                raise UserError(f"{error.filename} is no folder: give --records another place") from None
             raise UserError(
                 f"{path} exists already: give --records a new file name, or move that one away"
             ) from None

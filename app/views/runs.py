@@ -58,7 +58,7 @@ def pick_run(listed: pd.DataFrame) -> int:
         "evaluations": tables.whole("cells", width=55),
         "ok": tables.whole("✓ ok", width=55),
         "not_ok": tables.whole("✗ not ok", width=70),
-        "pending": tables.whole("… open", width=60),
+        **({"pending": tables.whole("… open", width=60)} if listed["pending"].any() else {}),
         "took": tables.text("took", width=90),
         "profile": tables.text("profile", width=80),
     }
@@ -80,11 +80,11 @@ def pick_run(listed: pd.DataFrame) -> int:
 
 def badges(counts: dict[str | None, int]) -> None:
     """One badge a status of the run: an icon, how many, and the word."""
-    tones = {theme.GOOD_COLOR: "green", theme.NEUTRAL_COLOR: "gray", theme.FAILED_COLOR: "red"}
+    colors = {"passed": "green", "failed": "red", "neutral": "gray"}
     with st.container(horizontal=True, gap="small"):
         for status, n in sorted(counts.items(), key=lambda item: -item[1]):
             icon, word = theme.STATUS_WORDS[status or "running"]
-            st.badge(f"{icon} {n:,} {word}", color=tones[theme.status_color(status)])  # type: ignore[arg-type]
+            st.badge(f"{icon} {n:,} {word}", color=colors[theme.status_tone(status or "running")])  # type: ignore[arg-type]
 
 
 def page() -> None:

@@ -34,14 +34,13 @@ def pick_evaluation(database: Database, filters: state.Filters, bucket: str) -> 
         definition=[str(one)[:10] for one in listed["definition_hash"]],
     )
     columns = {
-        "torch": tables.text("torch", width=110),
-        "status": tables.status(width=140),
+        "torch": tables.text("torch", width=105),
+        "status": tables.status(width=125),
         "run": tables.whole("run", width=50),
-        "label": tables.text("label", width=180),
-        "started_at": tables.moment("started (UTC)", width=140),
-        "environment": tables.text("environment", width=100),
-        "definition": tables.text("definition", width=100),
-        "evaluation": tables.whole("evaluation", width=80),
+        "label": tables.text("label", width=140),
+        "started_at": tables.moment("started (UTC)", width=125),
+        "environment": tables.text("environment", width=95),
+        **({"definition": tables.text("definition", width=95)} if shown["definition"].nunique() > 1 else {}),
     }
 
     def draw(position: int, key: str) -> int | None:
@@ -68,8 +67,8 @@ def summary(record: EvaluationRecord) -> None:
     ]
     for column, (label, value) in zip(st.columns([2, 1, 1, 1, 1, 1, 1, 1.4]), cards, strict=True):
         column.metric(label, value, border=True)
-    icons = {"bad": "🔺", "note": "▫️", "good": "✅"}
-    st.markdown("\n".join(f"- {icons[one.tone]} {one.sentence}" for one in findings(record)))
+    icons = {"bad": ":red[**✗**]", "note": ":gray[**·**]", "good": ":green[**✓**]"}
+    st.markdown("  \n".join(f"{icons[one.tone]} {one.sentence}" for one in findings(record)))
     if record.reason and record.status != "ok":
         st.code(record.reason, language=None, wrap_lines=True)
 
@@ -101,7 +100,7 @@ def page(database: Database) -> None:
                 draw(database, record)
     with left:
         st.caption("Reproduce it with only torch:")
-        st.code(f"python -m evaluator repro {record.id}", language="bash")
+        st.code(f"python -m evaluator repro {record.id}{database.option}", language="bash", wrap_lines=True)
 
 
 page(state.database())

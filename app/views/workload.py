@@ -13,6 +13,7 @@ from db.queries import history, versions
 
 # Cold and warm-cache compile in the first row, eager and compiled calls in the second, on one axis each row of calls.
 PANELS: Final = ("compile.cold_s", "compile.warm_cache_s", "eager.wall_ms", "compiled.wall_ms")
+NOTHING: Final = "nothing was compiled"
 DEVICE_PANELS: Final = ("compile.cold_s", "compile.warm_cache_s", "eager.stream_ms", "compiled.stream_ms")
 
 
@@ -29,6 +30,8 @@ def frames(
     failures = history.without_value(newest, failed, summary, metric).join(where, on="evaluation")
     failures["failed"] = ~failures["status"].isin(list(theme.NEUTRAL_STATUSES))
     failures["status"] = [theme.status_text(status) for status in failures["status"]]
+    if not metric.startswith("compiled."):
+        medians["note"] = medians["note"].where(medians["note"] == NOTHING)
     keep = ["version", "bucket", "median", "low", "high", "n", "evaluation", "note"]
     return points[["version", "bucket", "replica", "value"]], medians[keep], failures
 
@@ -36,7 +39,7 @@ def frames(
 def note(row: dict[Any, Any]) -> str | None:
     """What must be known beside an evaluation's numbers; None if there is nothing."""
     if row["nothing_compiled"] is True:
-        return "nothing was compiled"
+        return NOTHING
     if row["recompile_limit_hit"] is True:
         return "ran eager after the recompile limit"
     return "accuracy failed" if row["status"] == "accuracy_failed" else None
@@ -68,15 +71,13 @@ def panels(
             domain=shared if index >= 2 else None,
         )
         with place:
-            event: Any = st.altair_chart(
-                chart, key=f"chart-{metric}", on_select="rerun", selection_mode="picked"
-            )
-        chosen = event.selection.get("picked") or []
-        if chosen and chosen[0].get("evaluation") is not None:
-            open_evaluation(newest, int(chosen[0]["evaluation"]))
+            event: Any = st.altair_chart(chart, key=f"chart-{metric}", on_select="rerun")
+        for name in charts.PICKED:
+            for chosen in event.selection.get(name) or []:
+                open_evaluation(newest, chosen.get("evaluation"))
 
 
-def open_evaluation(newest: pd.DataFrame, evaluation: int) -> None:
+def open_evaluation(newest: pd.DataFrame, evaluation: int | None) -> None:
     """Go to the evidence of an evaluation."""
     found = newest.loc[newest["evaluation"] == evaluation, "bucket"]
     if not found.empty:
@@ -98,20 +99,28 @@ def table(newest: pd.DataFrame, summary: pd.DataFrame, choices: history.Choices)
     )
     shown = shown.sort_values(["version_rank", "bucket_rank"], ascending=[False, True])
     columns = {
-        "torch": tables.text("torch", width=110),
-        "bucket": tables.text("bucket", width=140),
-        "status": tables.status(),
-        "compile.cold_s": tables.number("cold s", 3, width=80),
-        "compile.warm_cache_s": tables.number("warm cache s", 3, width=90),
-        "eager.wall_ms": tables.number("eager ms", 4, width=90),
-        "compiled.wall_ms": tables.number("compiled ms", 4, width=90),
-        "graphs": tables.whole("graphs", width=60),
-        "graph_breaks": tables.whole("breaks", width=60),
-        "recompiles": tables.whole("recompiles", width=80),
-        "note": tables.text("note", width=200),
-        "run": tables.whole("run", width=50),
+        "torch": tables.text("torch", width=100),
+        "bucket": tables.text("bucket", width=125),
+        "run": tables.whole("run", width=40),
+        "status": tables.status(width=115),
+        "compile.cold_s": tables.number("cold s", 2, width=65),
+        "compile.warm_cache_s": tables.number("warm s", 2, width=65),
+        "eager.wall_ms": tables.number("eager ms", 3, width=75),
+        "compiled.wall_ms": tables.number("compiled ms", 3, width=85),
+        "graphs": tables.whole("graphs", width=55),
+        "graph_breaks": tables.whole("breaks", width=55),
+        "recompiles": tables.whole("recomp.", width=60),
+        "note": tables.text("note", width=120),
     }
-    row = tables.show(shown, columns, key="history", rows=12, pick="cell", csv="workload.csv")
+    row = tables.show(
+        shown,
+        columns,
+        key="history",
+        rows=12,
+        pick="cell",
+        csv="workload.csv",
+        caption="Click a row to see why.",
+    )
     if row is not None:
         open_evaluation(newest, int(shown["evaluation"].iloc[row]))
 
@@ -144,8 +153,10 @@ def page(database: Database) -> None:
 def remarks(found: pd.DataFrame, newest: pd.DataFrame, choices: history.Choices) -> None:
     """How to read the charts, and what they leave out."""
     said = [
-        "Points: replicas. Line: their median. Band: 95% interval, from 6 replicas on. Log scale. Click a mark."
+        "Small: replicas. Line: their median. Band: 95% interval, from 6 replicas on. Log scale. Click a mark."
     ]
+    if newest["note"].notna().any():
+        said.append("Hollow: not what the title says, see the note.")
     if newest["torch"].nunique() == 1:
         said.append("One torch version only: evaluate another to see a change.")
     if len(found) > len(newest):

@@ -35,7 +35,7 @@ class Environment(Base):
 
     id: Mapped[int] = row_id("row id")
     hash: Mapped[str] = described("hash of all fields: equal hashes are one environment")
-    torch_version: Mapped[str | None] = described("torch.__version__, with its local part (2.13.0+cpu)")
+    torch_version: Mapped[str | None] = described("`torch.__version__`, with its local part (2.13.0+cpu)")
     torch_git: Mapped[str | None] = described("git commit that torch was built from")
     torch_cuda: Mapped[str | None] = described("CUDA version torch was built for; NULL: a build without CUDA")
     triton_version: Mapped[str | None] = described("Triton's version; NULL: not installed")

@@ -272,6 +272,5 @@ def _report(arguments: argparse.Namespace, run_id: str, summary: Summary) -> int
                 file=sys.stderr,
             )
         return EXIT_INTERRUPTED
-    for problem in summary.broken:
-        print(f"error: nothing could be compiled: {problem}", file=sys.stderr)
+    # What is broken was said when it was found.
     return EXIT_BROKEN if summary.broken else EXIT_FINE

@@ -7,20 +7,21 @@ stable workload has none.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final
 
+from evaluator.trace.backwards import backward_graphs
 from evaluator.trace.breaks import Break, BreakEvent, break_events, distinct_breaks
 from evaluator.trace.compiles import Compile, Key, compile_key, compiles_of
-from evaluator.trace.kernels import Kernel, Origin, read_module
+from evaluator.trace.kernel_uses import KernelUse, kernel_uses
 from evaluator.trace.log import Event, TraceLog
 from evaluator.trace.phases import Phases, add_up
 from evaluator.trace.places import places_for
 from evaluator.trace.recompiles import Recompile, logged_reasons, recompiles_of
+from evaluator.trace.segments import Calls
+from evaluator.trace.segments import Segment as Segment
 
 Fact = int | bool | None
 
@@ -58,34 +59,6 @@ _CACHE_ARTIFACTS: Final = {
     "aotautograd_cache_miss": "aot_cache_misses",
     "aotautograd_cache_bypass": "aot_cache_bypasses",
 }
-
-
-@dataclass(frozen=True)
-class Segment:
-    """One call of a walk: the log's size in bytes just before it. ``walk`` is 1 or 2, ``call`` counts from 0."""
-
-    bucket: str
-    walk: int
-    call: int
-    start: int
-
-
-@dataclass(frozen=True)
-class KernelUse:
-    """A kernel in a graph: ``graph`` is the compile id, ``origin`` the pass (None if the code does not say)."""
-
-    kernel: Kernel
-    graph: str | None
-    origin: Origin | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The kernel's fields with the graph and origin beside them."""
-        return {
-            **asdict(self.kernel),
-            "choices": list(self.kernel.choices),
-            "graph": self.graph,
-            "origin": self.origin,
-        }
 
 
 @dataclass(frozen=True)
@@ -146,7 +119,7 @@ def walk_evidence(
     compiles = compiles_of(log, places)
     breaks = break_events(log, compiles, places, fullgraph)
     reasons = logged_reasons(log)
-    calls = _Calls(segments)
+    calls = Calls(segments)
     rows = calls.split(compiles)
     ends = calls.split(breaks)
     events = calls.split(log.events)
@@ -160,8 +133,9 @@ def walk_evidence(
         shown = distinct_breaks(own_breaks, inherited)
         found = recompiles_of(own, reasons, places)
         again = recompiles_of(rows[bucket, 2], reasons, places)
-        kernels, notes = _kernels(log, events[bucket, 1], own)
+        kernels, notes = kernel_uses(log, events[bucket, 1], own)
         facts = _facts(own, events[bucket, 1], broken)
+        facts["backward_graphs"] = backward_graphs(log, events[bucket, 1], own)
         facts["graph_breaks"] = len({(item.file, item.line) for item in shown})
         facts["break_events"] = len(own_breaks)
         facts["recompile_limit_hit"] = earlier.limit_hit
@@ -182,35 +156,6 @@ def walk_evidence(
             notes=notes,
         )
     return evidence
-
-
-class _HasOffset(Protocol):
-    @property
-    def offset(self) -> int: ...
-
-
-_Item = TypeVar("_Item", bound=_HasOffset)
-
-
-class _Calls:
-    """Which call of which walk a byte offset of the log falls into."""
-
-    def __init__(self, segments: Sequence[Segment]) -> None:
-        self.segments = sorted(segments, key=lambda segment: segment.start)
-        self.starts = [segment.start for segment in self.segments]
-
-    def split(self, items: Iterable[_Item]) -> defaultdict[tuple[str, int], list[_Item]]:
-        """The items by bucket and walk, in their order."""
-        parts: defaultdict[tuple[str, int], list[_Item]] = defaultdict(list)
-        for item in items:
-            # Calls that wrote nothing share their start with the next one: the last of them is the one that wrote.
-            index = bisect_right(self.starts, item.offset) - 1
-            if index >= 0:
-                parts[self.segments[index].bucket, self.segments[index].walk].append(item)
-        return parts
-
-    def reached(self, bucket: str, walk: int) -> bool:
-        return any(segment.bucket == bucket and segment.walk == walk for segment in self.segments)
 
 
 class _Earlier:
@@ -252,7 +197,6 @@ def _facts(compiles: Sequence[Compile], events: Sequence[Event], broken: set[Key
         "refused_compiles": sum(1 for row in compiles if row.refused),
         "skipped_frames": sum(1 for row in compiles if _left_to_eager(row, broken)),
         "failed_compiles": sum(1 for row in compiles if _failed(row, broken)),
-        "backward_graphs": _backward_graphs(compiles, events),
         "dynamic_symbols": sum(len(row.symbols) for row in succeeded),
         "guards": sum(guards) if guards else None if succeeded else 0,
     }
@@ -262,7 +206,9 @@ def _facts(compiles: Sequence[Compile], events: Sequence[Event], broken: set[Key
 
 def _left_to_eager(row: Compile, broken: set[Key]) -> bool:
     """A frame that torch chose to run eager, because of a break it cannot resume from or by its own rules."""
-    return row.forward and (row.fail_type == "SkipFrame" or (row.fail_type == "Unsupported" and row.key in broken))
+    return row.forward and (
+        row.fail_type == "SkipFrame" or (row.fail_type == "Unsupported" and row.key in broken)
+    )
 
 
 def _failed(row: Compile, broken: set[Key]) -> bool:
@@ -274,17 +220,6 @@ def _successes(compiles: Iterable[Compile]) -> int:
     return sum(1 for row in compiles if row.forward and row.succeeded)
 
 
-def _backward_graphs(compiles: Iterable[Compile], events: Sequence[Event]) -> int:
-    """Backwards that were compiled, and those that came whole out of the AOTAutograd cache, which write no row."""
-    rows = {row.key for row in compiles if not row.forward and row.succeeded}
-    hits = _keys(events, "aotautograd_cache_hit")
-    return len(rows | (hits & _keys(events, "aot_backward_graph")))
-
-
-def _keys(events: Sequence[Event], name: str) -> set[Key]:
-    return {compile_key(event.compile_id) for event in events if event.name == name and event.compile_id}
-
-
 def _failure(row: Compile) -> dict[str, Any]:
     return {
         "compile_id": row.compile_id.text,
@@ -293,35 +228,3 @@ def _failure(row: Compile) -> dict[str, Any]:
         "file": row.fail_file,
         "line": row.fail_line,
     }
-
-
-def _kernels(
-    log: TraceLog, events: Sequence[Event], compiles: Sequence[Compile]
-) -> tuple[tuple[KernelUse, ...], tuple[str, ...]]:
-    """The kernels of the graphs that compiled, and what could not be read of their code."""
-    forward = {row.key: row for row in compiles if row.forward}
-    failed_backward = {row.key for row in compiles if not row.forward and not row.succeeded}
-    inference = _keys(events, "aot_inference_graph")
-    uses: list[KernelUse] = []
-    notes: list[str] = []
-    for event in events:
-        code = log.payload(event) if event.kind == "inductor_output_code" else None
-        if code is None:
-            continue
-        module = read_module(code)
-        notes += module.notes
-        if event.compile_id is None:
-            uses += [KernelUse(kernel, None, module.origin) for kernel in module.kernels]
-            continue
-        key = compile_key(event.compile_id)
-        row = forward.get(key)
-        # Code that does not name its pass: a backward is compiled when it first runs, after the forward's row.
-        late: Origin = "backward" if row is None or event.offset > row.offset else "forward"
-        origin = module.origin or ("inference" if key in inference else late)
-        if origin == "backward":
-            kept = key not in failed_backward
-        else:
-            kept = row is not None and row.succeeded and row.compile_id.attempt == event.compile_id.attempt
-        if kept:
-            uses += [KernelUse(kernel, event.compile_id.text, origin) for kernel in module.kernels]
-    return tuple(uses), tuple(dict.fromkeys(notes))

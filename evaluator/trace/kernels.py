@@ -92,18 +92,17 @@ def read_module(output_code: str) -> GeneratedModule:
     notes: list[str] = []
     try:
         tree = ast.parse(output_code)
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError) as error:
         notes.append(
             f"the generated code does not parse as Python ({error}); kernels found by their text alone"
         )
         defined = [_kernel(name, method, source, notes) for name, method, source in _by_text(output_code)]
         externs: list[Kernel] = []
     else:
-        definitions = _Definitions(notes)
-        definitions.visit(tree)
+        kernels, cpp_wrappers = _definitions(tree, notes)
         calls = Counter(_calls(tree))
-        defined = [replace(kernel, calls=calls.pop(kernel.name, 0)) for kernel in definitions.kernels]
-        for source in definitions.cpp_wrappers:
+        defined = [replace(kernel, calls=calls.pop(kernel.name, 0)) for kernel in kernels]
+        for source in cpp_wrappers:
             defined += _cpp_wrapper_kernels(source)
             calls.update(_SHIM_CALL.findall(source))
             notes.append("a C++ wrapper: kernels and library calls are found by their text")
@@ -128,42 +127,36 @@ def _origin(output_code: str) -> Origin | None:
             return None
 
 
-class _Definitions(ast.NodeVisitor):
-    """Collects ``NAME = async_compile.METHOD(...)`` wherever it stands, and C++ wrapper sources."""
+def _definitions(tree: ast.Module, notes: list[str]) -> tuple[list[Kernel], list[str]]:
+    """The kernels of every ``NAME = async_compile.METHOD(...)`` wherever it stands, and C++ wrapper sources."""
+    kernels: list[Kernel] = []
+    cpp_wrappers: list[str] = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+            continue
+        name, value = node.targets[0].id, node.value
+        method = _definer(value)
+        if method is not None and isinstance(value, ast.Call):
+            kernels.append(_defined(name, method, value, notes))
+        elif name == "cpp_wrapper_src":
+            cpp_wrappers += _strings(value)
+    return kernels, cpp_wrappers
 
-    def __init__(self, notes: list[str]) -> None:
-        self.notes = notes
-        self.kernels: list[Kernel] = []
-        self.cpp_wrappers: list[str] = []
 
-    def visit_Assign(self, node: ast.Assign) -> None:
-        target = node.targets[0]
-        if isinstance(target, ast.Name):
-            method = _definer(node.value)
-            if method is not None and isinstance(node.value, ast.Call):
-                self._define(target.id, method, node.value)
-            elif target.id == "cpp_wrapper_src":
-                self.cpp_wrappers += _strings(node.value)
-        self.generic_visit(node)
-
-    def _define(self, name: str, method: str, call: ast.Call) -> None:
-        if method in _MULTI:
-            choices = tuple(
-                child.id
-                for argument in call.args
-                if isinstance(argument, ast.List | ast.Tuple | ast.Dict)
-                for child in ast.walk(argument)
-                if isinstance(child, ast.Name)
-            )
-            self.kernels.append(Kernel(name, "triton", None, None, None, 0, choices))
-            return
-        # The first strings are the kernel's name or file type: the source is the longest.
-        texts = [
-            text
-            for argument in [*call.args, *(key.value for key in call.keywords)]
-            for text in _strings(argument)
-        ]
-        self.kernels.append(_kernel(name, method, max(texts, key=len, default=None), self.notes))
+def _defined(name: str, method: str, call: ast.Call, notes: list[str]) -> Kernel:
+    if method in _MULTI:
+        choices = tuple(
+            child.id
+            for argument in call.args
+            if isinstance(argument, ast.List | ast.Tuple | ast.Dict)
+            for child in ast.walk(argument)
+            if isinstance(child, ast.Name)
+        )
+        return Kernel(name, "triton", None, None, None, 0, choices)
+    # The first strings are the kernel's name or file type: the source is the longest.
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    texts = [text for argument in arguments for text in _strings(argument)]
+    return _kernel(name, method, max(texts, key=len, default=None), notes)
 
 
 def _definer(value: ast.expr) -> str | None:

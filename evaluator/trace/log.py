@@ -33,8 +33,8 @@ _CONTEXT_FIELDS: Final = frozenset(
     }
 )
 
-# Events that torch 2.12 to 2.14 write. One that is missing here was added since: it is counted, so that a reader
-# of a newer log sees what this parser does not look at.
+# Events that torch is known to write. Another one was added since: it is counted, so that a reader of a newer log
+# sees what this parser does not look at.
 KNOWN_EVENTS: Final = frozenset(
     {
         "aot_backward_graph",

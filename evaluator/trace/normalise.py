@@ -38,7 +38,7 @@ def launch_hash(source: str) -> str | None:
     """sha256 of a Triton kernel's launch metadata; None for code that carries none (C++), or cannot be parsed."""
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError):
         return None
     launches = [
         _launch(decorator)
@@ -56,12 +56,13 @@ def normalised(source: str, name: str | None = None) -> str:
         return _normalised_cpp(source, name)
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError):
+        # Text of another language can be valid Python by chance; code has at least one function.
+        if any(isinstance(node, ast.FunctionDef) for node in tree.body):
+            return _normalised_python(tree, name)
+    except (SyntaxError, ValueError, RecursionError):
+        # Newer syntax than this interpreter's, or an expression nested too deeply: its text has to do.
         return _normalised_text(source, name)
-    # Text of another language can be valid Python by chance; code has at least one function.
-    if not any(isinstance(node, ast.FunctionDef) for node in tree.body):
-        return _normalised_text(source, name)
-    return _normalised_python(tree, name)
+    return _normalised_text(source, name)
 
 
 def _looks_like_cpp(source: str) -> bool:

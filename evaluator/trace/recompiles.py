@@ -83,7 +83,7 @@ def guard_subject(expression: str) -> str | None:
             return found[1]
     try:
         tree = ast.parse(_TYPE_NOTE.sub("", expression).replace("<address>", "0"), mode="eval").body
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError):
         return None
     return _subject(tree)
 

@@ -135,9 +135,9 @@ class BucketAccuracy:
 
     def samples(self) -> list[Sample]:
         """The figures that are series of their own; None where there is none, flagged where they are no clean
-        measurement: "not_comparable" or "fail"."""
+        measurement: "not_comparable", "fail", or "failed" if no call was judged."""
         record = self.record()
-        flags = [] if record["verdict"] == "pass" else [record["verdict"]]
+        flags = [] if record["verdict"] == "pass" else [record["verdict"] if self._calls else "failed"]
         return [
             Sample(metric=f"accuracy.{name}", round=None, value=_finite(record[name]), flags=list(flags))
             for name in ("rmse_fp64", "eager_rmse_fp64", "max_abs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from evaluator.worker.channel import Record, RecordWriter
 
@@ -76,17 +76,12 @@ def _session(request: Record, writer: RecordWriter) -> ProbeSession | None:
 
     writer.write({"kind": "stage", "stage": "setup", "bucket": None, "probe": request["probe"]})
     name = request["workload"]
-    loaded = catalog.load(request.get("sources", []), packs=request.get("packs", True))
-    workload = loaded.workloads.get(name)
-    problem = _missing(loaded, name) if workload is None else None
-    variant = None
-    if workload is not None:
-        variant = next((one for one in workload.variants if one.name == request["variant"]), None)
-        if variant is None:
-            problem = f"{name} has no variant {request['variant']!r} any more"
-    if workload is None or variant is None:
+    try:
+        workload = catalog.load_one(request.get("sources", []), request.get("packs", True), name)
+        variant = workload.variant(request["variant"])
+    except LookupError as error:
         for bucket in request["buckets"]:
-            writer.write(_unusable(request["probe"], bucket, problem or "unknown"))
+            writer.write(_unusable(request["probe"], bucket, str(error.args[0])))
         return None
     by_name = {bucket.name: bucket for bucket in workload.buckets}
     for bucket in request["buckets"]:
@@ -103,13 +98,6 @@ def _session(request: Record, writer: RecordWriter) -> ProbeSession | None:
         request=request,
         emit=writer.write,
     )
-
-
-def _missing(loaded: Any, name: str) -> str:
-    for problem in loaded.problems:
-        if problem.name == name:
-            return str(problem.message)
-    return f"no workload is named {name!r} any more"
 
 
 def _unusable(probe: str, bucket: str, reason: str) -> Record:

@@ -130,7 +130,7 @@ def judge_call(call: ComparedCall, rules: Rules) -> list[Finding]:
             )
             continue
         finding = _judge_leaf(path, ours, theirs, call, rules)
-        if finding.verdict == "fail" and not finding.form and call.eager.generators:
+        if finding.verdict != "pass" and not finding.form and call.eager.generators:
             names = " and ".join(call.eager.generators)
             finding = Finding(
                 path,

@@ -6,12 +6,16 @@ import functools
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import torch
 
 # A callable that closes over a list of modules in a dict is three levels; beyond this nobody looks.
 MAX_DEPTH: Final = 6
+
+# What every module has of its own: registries and hooks.
+_MODULE_ATTRIBUTES: Final = frozenset(vars(torch.nn.Module()))
 
 
 @dataclass
@@ -24,11 +28,15 @@ class Owned:
 
 
 def original(fn: Any) -> Any:
-    """The module or function behind what torch.compile returned; `fn` itself if it is not compiled."""
+    """The module or callable behind what torch.compile returned; `fn` itself if it is not compiled."""
     for attribute in ("_orig_mod", "_torchdynamo_orig_callable"):
         # ``__dict__`` and not getattr: a module's own __getattr__ may answer to any name.
         if attribute in getattr(fn, "__dict__", {}) or attribute in getattr(fn, "_modules", {}):
             return original(getattr(fn, attribute))
+    # A callable that is no function is compiled through a function of Dynamo's that wraps it.
+    if isinstance(fn, types.FunctionType) and "_dynamo" in Path(fn.__code__.co_filename).parts:
+        wrapped = getattr(fn, "__wrapped__", None)
+        return fn if wrapped is None else original(wrapped)
     return fn
 
 
@@ -57,6 +65,8 @@ def _search(value: Any, name: str, seen: set[int], depth: int) -> Iterator[tuple
         prefix = f"{name}." if name else ""
         yield from ((prefix + key, tensor) for key, tensor in value.named_parameters())
         yield from ((prefix + key, tensor) for key, tensor in value.named_buffers())
+        for key, child in _unregistered(value):
+            yield from _search(child, prefix + key, seen, depth + 1)
         return
     for key, child in _parts(value):
         yield from _search(original(child), f"{name}.{key}" if name else key, seen, depth + 1)
@@ -83,6 +93,14 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((str(index), child) for index, child in enumerate(value))
     elif not isinstance(value, (type, types.ModuleType)) and type(value).__module__ != "builtins":
         yield from ((str(key), child) for key, child in getattr(value, "__dict__", {}).items())
+
+
+def _unregistered(module: torch.nn.Module) -> Iterator[tuple[str, Any]]:
+    """Tensors that a module or one inside it keeps as plain attributes, alone or in a list, tuple or dict."""
+    for path, part in module.named_modules():
+        for key, child in vars(part).items():
+            if key not in _MODULE_ATTRIBUTES and isinstance(child, (torch.Tensor, list, tuple, dict)):
+                yield f"{path}.{key}" if path else key, child
 
 
 def _optimizer_parts(optimizer: torch.optim.Optimizer) -> Iterator[tuple[str, Any]]:

@@ -109,11 +109,13 @@ def float64_arithmetic(device: str) -> Iterator[Coarsest]:
         torch.set_default_dtype(default)
 
 
-def cast_state(fn: Any) -> None:
-    """Widen, in place, every tensor that a freshly built module or callable holds.
+@contextmanager
+def widened_state(fn: Any) -> Iterator[None]:
+    """Inside, every tensor that a freshly built module or callable holds is wide.
 
-    The tensor objects stay, so ties, and an optimizer's hold on its parameters, do too. Raises
-    ReferenceUnavailable where two of them share memory, which a cast would end.
+    The cast is in place: the tensor objects stay, so ties, and an optimizer's hold on its parameters, do too.
+    What was there is put back, since a build that hands out tensors it keeps is not fresh, and the compiled run
+    must not meet a float64 one. Raises ReferenceUnavailable where two tensors share memory, which a cast ends.
     """
     owned = owned_tensors(fn)
     tensors = {**owned.parameters, **owned.buffers}
@@ -122,11 +124,14 @@ def cast_state(fn: Any) -> None:
         reason = _uncastable(tensor)
         if reason is not None:
             raise ReferenceUnavailable(f"{name}: {reason}")
-        if tensor.dtype in _WIDER:
-            try:
-                tensor.data = tensor.data.to(_WIDER[tensor.dtype])
-            except RuntimeError as error:
-                raise ReferenceUnavailable(f"{name} can't be cast to float64: {error}") from error
+    narrow = [(tensor, tensor.data, tensor.grad) for tensor in tensors.values() if tensor.dtype in _WIDER]
+    try:
+        for tensor, data, _ in narrow:
+            _set(tensor, data.to(_WIDER[data.dtype]), None)
+        yield
+    finally:
+        for tensor, data, grad in narrow:
+            _set(tensor, data, grad)
 
 
 def cast_inputs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -166,6 +171,13 @@ def coarsest_dtype(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> st
     for tensor in [*owned.parameters.values(), *owned.buffers.values(), *(tensor for _, tensor in given)]:
         coarsest.saw(tensor.dtype)
     return coarsest.dtype
+
+
+def _set(tensor: torch.Tensor, data: torch.Tensor, grad: torch.Tensor | None) -> None:
+    # A gradient of the other dtype would be refused.
+    tensor.grad = None
+    tensor.data = data
+    tensor.grad = grad
 
 
 def _widened(tensor: torch.Tensor) -> torch.Tensor:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from evaluator.worker.channel import Record
+from evaluator.worker.protocol import Sample
 
 # Written when the toolchain is ready: the modules that a first compile imported on top of the compiler's.
 _READY: Final = "compilewatch-toolchain.json"
@@ -74,7 +75,7 @@ def prepare() -> Record:
         }
     imported = sorted(name for name in set(sys.modules) - loaded if name.split(".")[0] in _PRELOADED_PACKAGES)
     _ready_file().write_text(json.dumps({"modules": imported}))
-    sample = {"metric": "toolchain.header_s", "round": None, "value": elapsed, "flags": []}
+    sample: Sample = {"metric": "toolchain.header_s", "round": None, "value": elapsed, "flags": []}
     return {"kind": "result", "status": "ok", "reason": None, "samples": [] if was_ready else [sample]}
 
 

@@ -1,4 +1,4 @@
-"""What the accuracy probe gathers about one bucket over its passes, and how it is reported."""
+"""What the accuracy probe gathers about one bucket over its passes, and how that is reported."""
 
 from __future__ import annotations
 
@@ -18,12 +18,22 @@ if TYPE_CHECKING:
     from workloads.registry import Bucket
 
 
+class Unreadable(Exception):
+    """What a call returned could not be read or compared: no fault of the call, and nothing can be judged."""
+
+
 @dataclass(frozen=True)
 class Failure:
     """What ended a bucket in one pass."""
 
     stage: str
     error: BaseException
+
+    def said(self) -> str:
+        """In a few words, for a reason."""
+        if isinstance(self.error, Unreadable):
+            return str(self.error)
+        return f"{self.stage} raised {describe_error(self.error)['type']}"
 
 
 @dataclass
@@ -46,26 +56,39 @@ class Visit:
         """Whether a random generator moved in one of eager's calls."""
         return any(snapshot.generators for snapshot in self.eager)
 
+    def release(self) -> None:
+        """Give the snapshots' memory back once the bucket is reported."""
+        self.eager.clear()
+        self.reference.clear()
 
-def _rules(session: ProbeSession, visit: Visit) -> Rules:
-    coarsest = visit.coarsest
-    if session.workload.precision == "tf32" and session.target.device.startswith("cuda"):
-        coarsest = coarser(coarsest, "tf32")
-    return Rules(session.workload.tolerance, coarsest)
+    def rules(self, session: ProbeSession) -> Rules:
+        """What counts as near in this bucket."""
+        reduced = session.workload.precision == "tf32" and session.target.device.startswith("cuda")
+        coarsest = coarser(self.coarsest, "tf32") if reduced else self.coarsest
+        return Rules(session.workload.tolerance, coarsest)
+
+    def compared(self, call: int, compiled: Snapshot) -> ComparedCall:
+        """Call `call` of both modes, with what the other passes know of it."""
+        usable = self.no_reference is None and call < len(self.reference)
+        return ComparedCall(
+            eager=self.eager[call],
+            compiled=compiled,
+            reference=self.reference[call] if usable else None,
+            no_reference=None if usable else self.no_reference or "the float64 run ended before this call",
+            noise=self.noise[call] if call < len(self.noise) else None,
+        )
+
+    def note_check(self, accuracy: BucketAccuracy, said: str | None) -> None:
+        """Add what the workload's own check said of a compiled output, if it has one."""
+        if said is None:
+            return
+        verdict: Verdict = "pass" if said == "ok" else "fail"
+        if verdict == "fail" and self.eager_check != "ok":
+            verdict, said = "not_comparable", f"the workload's own check fails in eager too: {said}"
+        accuracy.note_check(verdict, said)
 
 
-def _compared(visit: Visit, call: int, compiled: Snapshot) -> ComparedCall:
-    usable = visit.no_reference is None and call < len(visit.reference)
-    return ComparedCall(
-        eager=visit.eager[call],
-        compiled=compiled,
-        reference=visit.reference[call] if usable else None,
-        no_reference=None if usable else visit.no_reference or "the float64 run ended before this call",
-        noise=visit.noise[call] if call < len(visit.noise) else None,
-    )
-
-
-def _check(session: ProbeSession, outcome: Outcome) -> str | None:
+def run_check(session: ProbeSession, outcome: Outcome) -> str | None:
     """What the workload's own check says of an output: "ok", or its message; None if it has no check."""
     if session.workload.check is None:
         return None
@@ -78,25 +101,26 @@ def _check(session: ProbeSession, outcome: Outcome) -> str | None:
     return "ok"
 
 
-def _note_check(accuracy: BucketAccuracy, visit: Visit, said: str | None) -> None:
-    if said is None:
-        return
-    verdict: Verdict = "pass" if said == "ok" else "fail"
-    if verdict == "fail" and visit.eager_check != "ok":
-        verdict, said = "not_comparable", f"the workload's own check fails in eager too: {said}"
-    accuracy.note_check(verdict, said)
-
-
-def _report(session: ProbeSession, visit: Visit, fallback_random: dict[str, Any] | None) -> None:
+def report(session: ProbeSession, visit: Visit, fallback_random: dict[str, Any] | None = None) -> None:
+    """Report a bucket that the compiled pass has visited, with its second series if it has one."""
     accuracy = visit.accuracy
     if accuracy is None:
         return
-    fields: dict[str, Any] = {"samples": accuracy.samples(), "differences": accuracy.differences, "facts": {}}
+    fields: dict[str, Any] = {
+        "samples": accuracy.samples(),
+        "differences": accuracy.differences,
+        "facts": {},
+    }
     if accuracy.calls:
         fields["accuracy"] = accuracy.record()
     if fallback_random is not None:
         fields["accuracy_fallback_random"] = fallback_random
-    if visit.eager_failure is not None:
+    failures = [failure for failure in (visit.eager_failure, visit.failure) if failure is not None]
+    unreadable = next((failure for failure in failures if isinstance(failure.error, Unreadable)), None)
+    if unreadable is not None:
+        error = describe_error(unreadable.error)
+        session.result(visit.bucket, "not_comparable", reason=unreadable.said(), error=error, **fields)
+    elif visit.eager_failure is not None:
         _report_eager_failure(session, visit, visit.eager_failure, fields)
     elif visit.failure is not None:
         session.failure(visit.bucket, visit.failure.error, visit.failure.stage, **fields)
@@ -111,12 +135,10 @@ def _report_eager_failure(
     """Eager is what the compiled run is held against; where it raised, that is the finding."""
     info = describe_error(failed.error)
     status = status_of(failed.error, failed.stage)
+    reason = failed.said()
     if failed.stage == "eager":
         info = ErrorInfo(**{**info, "message": f"EAGER: {info['message']}"})
-        if visit.failure is None:
-            reason = "eager raised, compiled returned"
-        else:
-            reason = f"eager raised, compiled raised {describe_error(visit.failure.error)['type']}"
-    else:
-        reason = f"{failed.stage} raised {info['type']}"
+        compiled = visit.failure
+        other = "returned" if compiled is None else f"raised {describe_error(compiled.error)['type']}"
+        reason = f"eager raised, compiled {other}"
     session.result(visit.bucket, status, reason=reason, stage=failed.stage, error=info, **fields)

@@ -97,7 +97,9 @@ LLAMA = MadeWorkload(
     kernels=(
         *(
             _kernel(f"cpp_fused_{name}_{i}", source=SILU_SOURCE.replace("4096", str(64 << i)))
-            for i, name in enumerate(("embedding_mean_mul_pow_rsqrt", "cat_neg", "mul_silu", "add_mean_mul_pow"))
+            for i, name in enumerate(
+                ("embedding_mean_mul_pow_rsqrt", "cat_neg", "mul_silu", "add_mean_mul_pow")
+            )
         ),
         {"name": "extern_kernels.mm", "kind": "extern", "source": "", "graph": "0/0", "origin": "inference"},
     ),

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from db.store import Store
 from evaluator.sink import FORMAT, FORMAT_VERSION, artifact
 
 Record = dict[str, Any]
@@ -324,3 +325,11 @@ def write_file(path: Path, records: Iterable[Record]) -> Path:
     header = {"type": "header", "format": FORMAT, "version": FORMAT_VERSION}
     path.write_text("".join(json.dumps(record) + "\n" for record in (header, *records)))
     return path
+
+
+def store_two_runs(database: str) -> None:
+    """Store a finished run ``first`` and a run ``going-on`` that has done everything but end."""
+    store = Store(database)
+    store.write_many(whole_run("first"))
+    store.write_many(whole_run("going-on")[:-1])
+    store.close()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -50,13 +48,18 @@ MUTABLE_WHILE_RUNNING = {"run", "evaluation", "facts", "summary"}
 
 
 @pytest.fixture
-def filled(database: str) -> Iterator[str]:
-    """A database with a finished run and one that goes on."""
-    store = Store(database)
-    store.write_many(made.whole_run("first"))
-    store.write_many(made.whole_run("going-on")[:-1])
-    store.close()
-    yield database
+def filled(database: str) -> str:
+    """A database of the test's own with a finished run and one that goes on."""
+    made.store_two_runs(database)
+    return database
+
+
+@pytest.fixture(scope="module")
+def sqlite_runs(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The same in a SQLite file: change nothing."""
+    database = str(tmp_path_factory.mktemp("sqlite") / "runs.db")
+    made.store_two_runs(database)
+    return database
 
 
 def of_run(table: str, name: str) -> str:
@@ -78,47 +81,47 @@ def test_every_table_is_ruled() -> None:
 
 
 @pytest.mark.parametrize("table", COLUMNS)
-def test_rows_of_a_finished_run_can_not_be_changed_or_removed(filled: str, table: str) -> None:
-    before = row_counts(filled)
+def test_rows_of_a_finished_run_can_not_be_changed_or_removed(two_runs: str, table: str) -> None:
+    before = row_counts(two_runs)
     column = COLUMNS[table]
-    assert ask(filled, f"SELECT count(*) FROM {table} WHERE {of_run(table, 'first')}")[0][0] > 0
-    said = refuse(filled, f'UPDATE "{table}" SET {column} = {column} WHERE {of_run(table, "first")}')
+    assert ask(two_runs, f"SELECT count(*) FROM {table} WHERE {of_run(table, 'first')}")[0][0] > 0
+    said = refuse(two_runs, f'UPDATE "{table}" SET {column} = {column} WHERE {of_run(table, "first")}')
     assert "can't be changed" in said or "can't be added or changed" in said
-    said = refuse(filled, f'DELETE FROM "{table}" WHERE {of_run(table, "first")}')
+    said = refuse(two_runs, f'DELETE FROM "{table}" WHERE {of_run(table, "first")}')
     assert "README" in said
-    assert row_counts(filled) == before
+    assert row_counts(two_runs) == before
 
 
 @pytest.mark.parametrize("table", sorted(set(COLUMNS) - {"run"}))
-def test_rows_can_not_be_added_to_a_finished_run(filled: str, table: str) -> None:
+def test_rows_can_not_be_added_to_a_finished_run(two_runs: str, table: str) -> None:
     columns = [column.name for column in Base.metadata.tables[table].columns if column.name != "id"]
     listed = ", ".join(f'"{name}"' for name in columns)
     copied = f'INSERT INTO "{table}" ({listed}) SELECT {listed} FROM "{table}" WHERE {of_run(table, "first")}'
-    assert "finished run" in refuse(filled, copied)
+    assert "finished run" in refuse(two_runs, copied)
 
 
 @pytest.mark.parametrize("table", COLUMNS)
-def test_while_a_run_goes_on_only_what_is_not_measured_can_be_changed(filled: str, table: str) -> None:
+def test_while_a_run_goes_on_only_what_is_not_measured_can_be_changed(two_runs: str, table: str) -> None:
     column = COLUMNS[table]
     update = f'UPDATE "{table}" SET {column} = {column} WHERE {of_run(table, "going-on")}'
     if table in MUTABLE_WHILE_RUNNING:
-        with changing(filled) as connection:
+        with changing(two_runs) as connection:
             assert connection.execute(text(update)).rowcount > 0
     else:
-        assert "what was measured" in refuse(filled, update)
-    assert "README" in refuse(filled, f'DELETE FROM "{table}" WHERE {of_run(table, "going-on")}')
+        assert "what was measured" in refuse(two_runs, update)
+    assert "README" in refuse(two_runs, f'DELETE FROM "{table}" WHERE {of_run(table, "going-on")}')
 
 
 @pytest.mark.parametrize("table", SHARED)
-def test_what_runs_share_can_not_be_changed_or_removed(filled: str, table: str) -> None:
+def test_what_runs_share_can_not_be_changed_or_removed(two_runs: str, table: str) -> None:
     column = SHARED[table]
-    assert "runs share them" in refuse(filled, f"UPDATE {table} SET {column} = {column}")
-    assert "still used" in refuse(filled, f"DELETE FROM {table}")
+    assert "runs share them" in refuse(two_runs, f"UPDATE {table} SET {column} = {column}")
+    assert "still used" in refuse(two_runs, f"DELETE FROM {table}")
 
 
 @pytest.mark.parametrize("change", ["uuid = 'x'", "started_at = '2020-01-01 00:00:00'", "id = id + 100"])
-def test_who_a_run_is_never_changes(filled: str, change: str) -> None:
-    assert "who a run is" in refuse(filled, f"UPDATE run SET {change} WHERE {of_run('run', 'going-on')}")
+def test_who_a_run_is_never_changes(two_runs: str, change: str) -> None:
+    assert "who a run is" in refuse(two_runs, f"UPDATE run SET {change} WHERE {of_run('run', 'going-on')}")
 
 
 def test_a_run_leaves_whole_through_the_gate(filled: str) -> None:
@@ -181,41 +184,29 @@ def test_a_pruned_runs_id_is_not_given_again(filled: str) -> None:
 
 
 @pytest.mark.parametrize("table", sorted(set(COLUMNS) | set(SHARED)))
-def test_replace_can_not_remove_what_it_takes_the_place_of(tmp_path: Path, table: str) -> None:
-    database = str(tmp_path / "runs.db")
-    store = Store(database)
-    store.write_many(made.whole_run("first"))
-    store.write_many(made.whole_run("going-on")[:-1])
-    store.close()
-    refuse(database, f'INSERT OR REPLACE INTO "{table}" SELECT * FROM "{table}" WHERE true')
-    with closing(sqlite3.connect(database)) as connection, pytest.raises(sqlite3.IntegrityError):
+def test_replace_can_not_remove_what_it_takes_the_place_of(sqlite_runs: str, table: str) -> None:
+    refuse(sqlite_runs, f'INSERT OR REPLACE INTO "{table}" SELECT * FROM "{table}" WHERE true')
+    with closing(sqlite3.connect(sqlite_runs)) as connection, pytest.raises(sqlite3.IntegrityError):
         connection.execute(f'REPLACE INTO "{table}" SELECT * FROM "{table}"')
 
 
-def test_a_row_of_a_run_that_goes_on_can_not_replace_one_of_a_finished_run(tmp_path: Path) -> None:
-    database = str(tmp_path / "runs.db")
-    store = Store(database)
-    store.write_many(made.whole_run("first"))
-    store.write_many(made.whole_run("going-on")[:-1])
-    store.close()
+def test_a_row_of_a_run_that_goes_on_can_not_replace_one_of_a_finished_run(sqlite_runs: str) -> None:
     taken = f"(SELECT id FROM sample WHERE {of_run('sample', 'first')} LIMIT 1)"
     place = f"(SELECT id FROM probe WHERE {of_run('probe', 'going-on')} LIMIT 1)"
-    refuse(database, f"INSERT OR REPLACE INTO sample (id, probe_id, metric) VALUES ({taken}, {place}, 'x')")
+    refuse(
+        sqlite_runs, f"INSERT OR REPLACE INTO sample (id, probe_id, metric) VALUES ({taken}, {place}, 'x')"
+    )
     uuid = f"(SELECT uuid FROM evaluation WHERE {of_run('evaluation', 'first')} LIMIT 1)"
     refuse(
-        database,
+        sqlite_runs,
         f"UPDATE OR REPLACE evaluation SET uuid = {uuid} WHERE id = "
         f"(SELECT id FROM evaluation WHERE {of_run('evaluation', 'going-on')} LIMIT 1)",
     )
 
 
-def test_a_connection_without_foreign_keys_is_held_to_the_same(tmp_path: Path) -> None:
-    database = str(tmp_path / "runs.db")
-    store = Store(database)
-    store.write_many(made.whole_run("first"))
-    store.close()
+def test_a_connection_without_foreign_keys_is_held_to_the_same(sqlite_runs: str) -> None:
     # As the sqlite3 command opens it.
-    with closing(sqlite3.connect(database)) as connection:
+    with closing(sqlite3.connect(sqlite_runs)) as connection:
         for table in COLUMNS:
             with pytest.raises(sqlite3.IntegrityError, match="README"):
                 connection.execute(f"DELETE FROM {table}")

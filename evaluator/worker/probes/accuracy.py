@@ -7,34 +7,28 @@ compiled pass runs once more with Inductor told to draw as eager does. One bucke
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from evaluator.worker import calling
-from evaluator.worker.bucket_accuracy import STATUS_OF_VERDICT, BucketAccuracy, Difference
+from evaluator.worker.bucket_accuracy import BucketAccuracy, Difference
 from evaluator.worker.calling import Outcome
-from evaluator.worker.closeness import Rules, coarser
-from evaluator.worker.compare import ComparedCall, Noise, Verdict, repeat_noise
-from evaluator.worker.errors import describe_error, status_of
-from evaluator.worker.protocol import ErrorInfo
+from evaluator.worker.closeness import coarser
+from evaluator.worker.compare import Noise, repeat_noise
+from evaluator.worker.errors import describe_error
 from evaluator.worker.reference import (
     ReferenceUnavailable,
     cast_inputs,
-    cast_state,
     coarsest_dtype,
     float64_arithmetic,
     not_float64,
+    widened_state,
 )
 from evaluator.worker.session import WORKLOAD_ERRORS, ProbeSession
 from evaluator.worker.snapshot import Snapshot, Watch
-
-if TYPE_CHECKING:
-    from workloads.registry import Bucket
+from evaluator.worker.visit import Failure, Unreadable, Visit, report, run_check
 
 
 def run(session: ProbeSession) -> None:
@@ -68,7 +62,7 @@ def _eager(session: ProbeSession, built: Any, visits: list[Visit]) -> None:
                 session.stage(stage, visit.bucket)
                 snapshot, outcome = _call(session, built, watch, args, kwargs)
                 visit.eager.append(snapshot)
-                visit.eager_check = _check(session, outcome)
+                visit.eager_check = run_check(session, outcome)
         except WORKLOAD_ERRORS as error:
             visit.eager_failure = Failure(stage, error)
 
@@ -92,7 +86,7 @@ def _repeat(session: ProbeSession, visits: list[Visit]) -> None:
                 reason = f"eager's second run raised {describe_error(error)['type']}"
                 visit.noise.append(Noise(False, None, dict.fromkeys(snapshot.outputs, reason)))
                 break
-            visit.noise.append(repeat_noise(snapshot, again, _rules(session, visit)))
+            visit.noise.append(repeat_noise(snapshot, again, visit.rules(session)))
 
 
 def _reference(session: ProbeSession, visits: list[Visit]) -> None:
@@ -100,43 +94,48 @@ def _reference(session: ProbeSession, visits: list[Visit]) -> None:
     try:
         session.stage("build")
         built = session.build()
-        cast_state(built)
+        with widened_state(built):
+            watch = Watch(built)
+            for visit in visits:
+                _visit_reference(session, visit, built, watch)
     except WORKLOAD_ERRORS as error:
         for visit in visits:
             visit.no_reference = _unavailable(error)
-        return
-    watch = Watch(built)
-    for visit in visits:
-        for snapshot in visit.eager:
-            try:
-                args, kwargs = cast_inputs(*_inputs(session, visit))
-                session.stage("reference", visit.bucket)
-                with float64_arithmetic(session.target.device) as coarsest:
-                    found, _ = _call(session, built, watch, args, kwargs)
-            except WORKLOAD_ERRORS as error:
-                visit.no_reference = _unavailable(error)
-                break
-            visit.coarsest = coarser(visit.coarsest, coarsest.dtype)
-            visit.no_reference = visit.no_reference or not_float64(snapshot, found)
-            visit.reference.append(found)
+
+
+def _visit_reference(session: ProbeSession, visit: Visit, built: Any, watch: Watch) -> None:
+    for snapshot in visit.eager:
+        try:
+            args, kwargs = cast_inputs(*_inputs(session, visit))
+            session.stage("reference", visit.bucket)
+            with float64_arithmetic(session.target.device) as coarsest:
+                found, _ = _call(session, built, watch, args, kwargs)
+        except WORKLOAD_ERRORS as error:
+            visit.no_reference = _unavailable(error)
+            return
+        visit.coarsest = coarser(visit.coarsest, coarsest.dtype)
+        visit.no_reference = visit.no_reference or not_float64(snapshot, found)
+        visit.reference.append(found)
 
 
 def _compiled(session: ProbeSession, visits: list[Visit]) -> None:
     try:
         session.stage("build")
-        compiled = session.compile(session.build())
+        built = session.build()
+        compiled = session.compile(built)
     except WORKLOAD_ERRORS as error:
         for visit in visits:
             session.failure(visit.bucket, error, "build")
         return
-    watch = Watch(compiled)
+    watch = Watch(built)
     for position, visit in enumerate(visits):
         visit.accuracy, visit.failure = _visit_compiled(session, visit, compiled, watch)
         if position == 0 and visit.eager and visit.failure is None:
             visit.accuracy.differences += _contamination(session, visit)
         # A bucket with a second series to come waits for it; every other is safe before the next may end us.
         if not visit.random:
-            _report(session, visit, None)
+            report(session, visit)
+            visit.release()
 
 
 def _fallback_random(session: ProbeSession, visits: list[Visit]) -> None:
@@ -148,31 +147,25 @@ def _fallback_random(session: ProbeSession, visits: list[Visit]) -> None:
     with inductor_config.patch(fallback_random=True):
         try:
             session.stage("build")
-            compiled = session.compile(session.build())
-            watch = Watch(compiled)
+            built = session.build()
+            compiled, watch = session.compile(built), Watch(built)
         except WORKLOAD_ERRORS as error:
             for visit in visits:
-                _report(
-                    session,
-                    visit,
-                    {"verdict": None, "reason": f"build raised {describe_error(error)['type']}"},
-                )
+                report(session, visit, {"verdict": None, "reason": Failure("build", error).said()})
             return
         for visit in visits:
             accuracy, failure = _visit_compiled(session, visit, compiled, watch)
+            record = accuracy.record()
             if failure is not None:
-                info = describe_error(failure.error)
-                record: dict[str, Any] = {"verdict": None, "reason": f"raised {info['type']}", "error": info}
-            else:
-                record = accuracy.record()
-            _report(session, visit, record)
+                record["error"] = describe_error(failure.error)
+            report(session, visit, record)
 
 
 def _visit_compiled(
     session: ProbeSession, visit: Visit, compiled: Any, watch: Watch
 ) -> tuple[BucketAccuracy, Failure | None]:
     """Every compiled call of a bucket, each judged at once; stops at the first that raises."""
-    accuracy = BucketAccuracy(_rules(session, visit))
+    accuracy = BucketAccuracy(visit.rules(session))
     stage = "inputs"
     try:
         for call in range(session.workload.calls):
@@ -186,34 +179,40 @@ def _visit_compiled(
                 accuracy.note_unfinished(f"eager raised in call {call + 1}")
                 break
             session.stage("compare", visit.bucket)
-            accuracy.add(_compared(visit, call, snapshot))
-            _note_check(accuracy, visit, _check(session, outcome))
+            _judge(accuracy, visit, call, snapshot)
+            visit.note_check(accuracy, run_check(session, outcome))
     except WORKLOAD_ERRORS as error:
-        accuracy.note_unfinished(
-            f"{stage} raised {describe_error(error)['type']} in call {accuracy.calls + 1}"
-        )
-        return accuracy, Failure(stage, error)
+        failure = Failure(stage, error)
+        accuracy.note_unfinished(f"{failure.said()} in call {accuracy.calls + 1}")
+        return accuracy, failure
     return accuracy, None
+
+
+def _judge(accuracy: BucketAccuracy, visit: Visit, call: int, snapshot: Snapshot) -> None:
+    try:
+        accuracy.add(visit.compared(call, snapshot))
+    except Exception as error:
+        raise Unreadable(f"the outputs could not be compared: {type(error).__name__}: {error}") from error
 
 
 def _contamination(session: ProbeSession, visit: Visit) -> list[Difference]:
     """Eager once more, after a compile in this process: it must still give what it gave before."""
     if not visit.noise or not all(noise.identical for noise in visit.noise):
         return []
-    found: list[Difference] = []
     try:
         built = session.build()
         watch = Watch(built)
         for call, snapshot in enumerate(visit.eager):
+            args, kwargs = _inputs(session, visit)
             session.stage("eager", visit.bucket)
-            again, _ = _call(session, built, watch, *_inputs(session, visit))
-            noise = repeat_noise(snapshot, again, _rules(session, visit))
+            again, _ = _call(session, built, watch, args, kwargs)
+            noise = repeat_noise(snapshot, again, visit.rules(session))
             if not noise.identical:
                 after = f"another result in call {call + 1}, largest difference {noise.max_abs}"
-                found.append(_contaminated(after))
+                return [_contaminated(after)]
     except WORKLOAD_ERRORS as error:
-        found.append(_contaminated(f"raised {describe_error(error)['type']}"))
-    return found
+        return [_contaminated(f"raised {describe_error(error)['type']}")]
+    return []
 
 
 def _contaminated(after: str) -> Difference:
@@ -228,17 +227,14 @@ def _contaminated(after: str) -> Difference:
 def _call(
     session: ProbeSession, fn: Any, watch: Watch, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Snapshot, Outcome]:
-    """One call and its snapshot; a grad mode that the workload switched reaches no further than the call."""
-    with _ordinary_grad_mode_after():
+    """One call and its snapshot; a grad mode that inputs() switched reaches no further than its call."""
+    try:
         before = watch.before(args, kwargs)
         outcome = calling.call(session.workload, fn, args, kwargs, seed=session.seed, target=session.target)
-        return watch.after(before, outcome), outcome
-
-
-@contextlib.contextmanager
-def _ordinary_grad_mode_after() -> Iterator[None]:
-    try:
-        yield
+        try:
+            return watch.after(before, outcome), outcome
+        except Exception as error:
+            raise Unreadable(f"the outputs could not be read: {type(error).__name__}: {error}") from error
     finally:
         torch.set_grad_enabled(True)
 

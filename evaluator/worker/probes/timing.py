@@ -222,7 +222,7 @@ def _described(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[dict[str, 
             "stride": list(tensor.stride()) if tensor.layout == torch.strided else None,
             "device": str(tensor.device),
         }
-        for path, tensor in [*flatten(args).tensors(), *flatten(kwargs).tensors()]
+        for path, tensor in [*flatten(args, "args").tensors(), *flatten(kwargs, "kwargs").tensors()]
     ]
 
 

@@ -145,7 +145,7 @@ def _calls(session: ProbeSession) -> int:
 def _versions(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, int]:
     """How often each input tensor was written in place so far, by path; inference tensors keep no count."""
     found = {}
-    for path, tensor in [*flatten(args).tensors(), *flatten(kwargs).tensors()]:
+    for path, tensor in [*flatten(args, "args").tensors(), *flatten(kwargs, "kwargs").tensors()]:
         if not tensor.is_inference():
             found[path] = tensor._version
     return found

@@ -171,7 +171,7 @@ PROGRAMS: dict[str, Program] = {
     "whole_graph": Program(break_in_loop, row, (5,), {"backend": "eager", "fullgraph": True}),
     "backend_error": Program(item_break, row, (5,), {"backend": raising_backend}),
     "training": Program(
-        training_step, lambda n: (torch.randn(n, 8),), (2,), {"backend": "aot_eager"}, training=True
+        training_step, lambda n: (torch.randn(n, 8),), (2, 5), {"backend": "aot_eager"}, training=True
     ),
     "generated_cold": Program(pointwise, pair, (64,), INDUCTOR, cache="generated"),
     "generated_warm": Program(pointwise, pair, (64,), INDUCTOR, cache="generated"),

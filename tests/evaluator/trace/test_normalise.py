@@ -107,3 +107,10 @@ def test_the_launch_is_an_identity_of_its_own() -> None:
         assert launch_hash(SAME_TRITON[same]) == launch_hash(TRITON_BODY)
     assert launch_hash(OTHER_TRITON["another constant"]) == launch_hash(TRITON_BODY)
     assert launch_hash(CPP_BODY) is None
+
+
+def test_an_expression_too_deep_to_rewrite_is_hashed_as_text() -> None:
+    deep = TRITON_BODY.replace("tmp1 = 0.5", "tmp1 = " + "+".join(["0.5"] * 5000))
+    renamed = deep.replace("triton_poi_fused_mul_0", "other_name_0")
+    assert body_hash(deep, "triton_poi_fused_mul_0") == body_hash(renamed, "other_name_0")
+    assert body_hash(deep) != body_hash(deep.replace("0.5+0.5", "0.5+0.25", 1))

@@ -57,9 +57,8 @@ class LogWriter:
         )
 
     def failed(self, compile_id: str, fail_type: str, fail_reason: str = "", **fields: Any) -> None:
-        self.compiled(
-            compile_id, has_guarded_code=False, fail_type=fail_type, fail_reason=fail_reason, **fields
-        )
+        failure = {"has_guarded_code": False, "fail_type": fail_type, "fail_reason": fail_reason}
+        self.compiled(compile_id, **{**failure, **fields})
 
     def backward(self, compile_id: str, **fields: Any) -> None:
         self.entry("bwd_compilation_metrics", {"is_forward": False, **fields}, compile_id)

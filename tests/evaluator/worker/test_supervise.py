@@ -31,7 +31,12 @@ def supervise(tmp_path: Path, body: str, time_s: float = 60, memory_mb: float = 
     indented = "\n".join("    " + line for line in body.splitlines())
     code = _SERVER.format(body=indented, time_s=time_s, memory_mb=memory_mb, log=str(tmp_path / "log"))
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=_repository(), check=False
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=_repository(),
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     ended: dict[str, Any] = json.loads(done.stdout)
@@ -60,7 +65,9 @@ def test_a_child_that_reports_and_returns_is_ok(tmp_path: Path) -> None:
     ],
 )
 def test_a_child_that_vanishes_crashed_and_says_where(tmp_path: Path, body: str, reason: str) -> None:
-    ended = supervise(tmp_path, f"writer.write({{'kind': 'stage', 'stage': 'eager', 'bucket': 'n=4'}})\n{body}")
+    ended = supervise(
+        tmp_path, f"writer.write({{'kind': 'stage', 'stage': 'eager', 'bucket': 'n=4'}})\n{body}"
+    )
     assert ended["status"] == "crashed"
     assert reason in ended["reason"]
     assert ended["reason"].endswith("last stage reached: eager")
@@ -92,7 +99,7 @@ def test_memory_of_a_grandchild_counts(tmp_path: Path) -> None:
 def test_what_a_child_leaves_in_a_session_of_its_own_is_ended_and_counted(tmp_path: Path) -> None:
     body = (
         "first = subprocess.Popen(['sleep', '1000'], start_new_session=True)\n"
-        "inner = 'import subprocess; p = subprocess.Popen([\"sleep\", \"1000\"], start_new_session=True, stdout=-3, stderr=-3); print(p.pid)'\n"
+        'inner = \'import subprocess; p = subprocess.Popen(["sleep", "1000"], start_new_session=True, stdout=-3, stderr=-3); print(p.pid)\'\n'
         "second = subprocess.run([sys.executable, '-c', inner], capture_output=True, text=True)\n"
         "writer.write({'kind': 'result', 'pids': [first.pid, int(second.stdout)]})"
     )
@@ -111,7 +118,7 @@ def test_a_thread_that_never_ends_does_not_hold_the_child(tmp_path: Path) -> Non
 
 def test_megabytes_to_every_descriptor_forge_nothing(tmp_path: Path) -> None:
     body = (
-        "forged = b'{\"kind\": \"result\", \"status\": \"ok\"}\\n' * 1000\n"
+        'forged = b\'{"kind": "result", "status": "ok"}\\n\' * 1000\n'
         "for fd in range(1, 64):\n"
         "    try:\n"
         "        for _ in range(100): os.write(fd, forged)\n"
@@ -125,7 +132,10 @@ def test_megabytes_to_every_descriptor_forge_nothing(tmp_path: Path) -> None:
 
 def test_children_die_with_the_server(tmp_path: Path) -> None:
     code = _SERVER.format(
-        body="    print(os.getpid(), flush=True)\n    time.sleep(1000)", time_s=900, memory_mb=4000, log=str(tmp_path / "log")
+        body="    print(os.getpid(), flush=True)\n    time.sleep(1000)",
+        time_s=900,
+        memory_mb=4000,
+        log=str(tmp_path / "log"),
     )
     server = subprocess.Popen([sys.executable, "-c", code], cwd=_repository())
     while not ((tmp_path / "log").exists() and (tmp_path / "log").read_text().endswith("\n")):

@@ -1,0 +1,157 @@
+"""Every page on every kind of database, opened through the entry file as a user does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.app.conftest import Opener, said
+
+PAGES = (None, "workload", "why")
+SCENARIOS = ("realistic", "tiny", "unfinished", "all_failed", "hostile")
+RUN_TABS = ("Cells", "Failures and logs", "Environment", "Files", "Samples")
+WHY_TABS = (
+    "Graph breaks",
+    "Recompiles",
+    "Kernels",
+    "Times",
+    "Accuracy",
+    "Probes and logs",
+    "Files",
+    "Environment",
+)
+
+Databases = Callable[[str], Path]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("page", PAGES)
+def test_page_opens(opens: Opener, databases: Databases, page: str | None, scenario: str) -> None:
+    app = opens(databases(scenario), page)
+    assert not app.exception
+    assert app.title
+
+
+@pytest.mark.parametrize("scenario", ["realistic", "all_failed", "hostile", "unfinished"])
+@pytest.mark.parametrize("tab", RUN_TABS)
+def test_every_tab_of_a_run_opens(opens: Opener, databases: Databases, tab: str, scenario: str) -> None:
+    app = opens(databases(scenario), tab=tab)
+    assert not app.exception
+
+
+@pytest.mark.parametrize("scenario", ["realistic", "all_failed", "hostile", "unfinished"])
+@pytest.mark.parametrize("tab", WHY_TABS)
+def test_every_tab_of_why_opens(opens: Opener, databases: Databases, tab: str, scenario: str) -> None:
+    app = opens(databases(scenario), "why", tab=tab)
+    assert not app.exception
+
+
+def test_first_screen_counts_what_is_there(opens: Opener, databases: Databases) -> None:
+    shown = said(opens(databases("realistic")))
+    # By hand from the seed: 10 workloads of 3x3, 1, 2, 2, 9, 1, 3, 2, 2 and 1 buckets x variants, in 5 runs.
+    cells = 3 * 3 + 1 + 2 + 2 + 9 + 1 + 3 + 2 + 2 + 1
+    assert "Runs: 5 " in shown
+    assert "torch versions: 4 `2.9.1 to 2.14.1`" in shown
+    assert "Workloads: 10 " in shown
+    assert f"Cells: {cells} {cells * 5} evaluations" in shown
+    assert f"Newest run: {cells - 2} of {cells} ok 1 accuracy failed, 1 crashed" in shown
+
+
+def test_statuses_have_an_icon_and_a_word(opens: Opener, databases: Databases) -> None:
+    shown = said(opens(databases("all_failed")))
+    assert "✗ 6 compile error" in shown
+
+
+def test_run_of_the_url_is_shown(opens: Opener, databases: Databases) -> None:
+    app = opens(databases("realistic"), run="2")
+    assert any("Run 2" in one.value and "oldest we still serve" in one.value for one in app.subheader)
+
+
+def charts_of(app: AppTest) -> list[dict[str, object]]:
+    return [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
+
+
+def test_workload_draws_four_panels_with_units(opens: Opener, databases: Databases) -> None:
+    app = opens(databases("realistic"), "workload", w="models.llama")
+    assert not app.exception
+    specs = [json.dumps(spec) for spec in charts_of(app)]
+    titles = ["Cold compile (s)", "Warm-cache compile (s)", "Eager call (ms)", "Compiled call (ms)"]
+    assert len(specs) == 4
+    for spec, title in zip(specs, titles, strict=True):
+        assert f'"title": "{title}"' in spec
+
+
+def test_workload_says_what_it_leaves_out(opens: Opener, databases: Databases) -> None:
+    shown = said(opens(databases("realistic"), "workload", w="models.llama"))
+    # 2.13.0 was measured twice: the older evaluation of each of the three buckets is not drawn.
+    assert "3 earlier evaluations left out" in shown
+
+
+def test_one_version_only_is_said(opens: Opener, databases: Databases) -> None:
+    assert "One torch version only" in said(opens(databases("tiny"), "workload"))
+
+
+def test_why_shows_break_sites_with_file_and_line(opens: Opener, databases: Databases) -> None:
+    app = opens(databases("realistic"), "why", w="graphs.breaks")
+    table = app.dataframe[1].value
+    assert list(table["where"]) == ["workloads/graphs.py:41", "workloads/graphs.py:47"]
+    assert set(table["inherited"]) == {"here"}
+
+
+def test_why_names_the_command_that_reproduces(opens: Opener, databases: Databases) -> None:
+    database = databases("realistic")
+    app = opens(database, "why", w="graphs.breaks")
+    newest = app.dataframe[0].value
+    assert len(newest) == 5
+    assert f"python -m evaluator repro 141 --db {database}" in said(app)
+
+
+def test_why_shows_guards_of_recompiles(opens: Opener, databases: Databases) -> None:
+    app = opens(databases("realistic"), "why", w="shapes.recompiles", b="batch=2", tab="Recompiles")
+    assert "size mismatch at index 0" in str(app.dataframe[1].value["reason"].iloc[0])
+    assert "check_tensor(L['x']" in said(app)
+
+
+def test_why_says_a_reused_bucket_inherits_its_breaks(opens: Opener, databases: Databases) -> None:
+    app = opens(databases("realistic"), "why", w="models.llama", b="batch=1,seq=256")
+    assert "it reused code of earlier buckets" in said(app)
+
+
+@pytest.mark.parametrize("tab", ["Graph breaks", "Recompiles", "Kernels"])
+def test_why_says_nothing_was_compiled(opens: Opener, databases: Databases, tab: str) -> None:
+    shown = said(opens(databases("realistic"), "why", w="graphs.disabled", tab=tab))
+    assert "Nothing was compiled" in shown
+    assert f"No {tab.lower()}: nothing was compiled." in shown
+
+
+def test_why_says_code_ran_eager_after_the_limit(opens: Opener, databases: Databases) -> None:
+    shown = said(opens(databases("realistic"), "why", w="shapes.recompiles", b="batch=9"))
+    assert "ran eager after the recompile limit" in shown
+
+
+def test_why_shows_the_error_of_the_probe_that_failed(opens: Opener, databases: Databases) -> None:
+    app = opens(databases("realistic"), "why", w="failures.crash", tab="Probes and logs")
+    shown = said(app)
+    assert "The cell ended as crashed." in shown
+    assert "signal 11 (segmentation fault)" in shown
+    assert "printed by the workload" in shown
+
+
+def test_kernel_source_comes_from_its_file(opens: Opener, databases: Databases) -> None:
+    app = opens(databases("realistic"), "why", w="pointwise.silu", tab="Kernels")
+    assert "at::vec::Vectorized<float>::loadu" in said(app)
+
+
+def test_missing_artifact_is_one_sentence(opens: Opener, tmp_path: Path) -> None:
+    from tests.app import seed
+
+    database = seed.tiny(tmp_path / "copied.db")
+    for file in (tmp_path / "copied.artifacts").rglob("*.gz"):
+        file.unlink()
+    app = opens(database, "why", tab="Kernels")
+    assert not app.exception
+    assert "copy the artifact folder together with the database" in said(app)

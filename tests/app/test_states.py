@@ -1,0 +1,170 @@
+"""Databases that can't be shown, and links to what is not there: each says what it is and what helps."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.app import seed
+from tests.app.conftest import Opener, said
+
+PAGES = (None, "workload", "why")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_absent_database_names_the_command(opens: Opener, tmp_path: Path, page: str | None) -> None:
+    path = tmp_path / "none.db"
+    app = opens(path, page)
+    assert not app.exception
+    assert f"python -m evaluator run --db {path}" in [code.value for code in app.code]
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_empty_file_names_the_command(opens: Opener, tmp_path: Path, page: str | None) -> None:
+    path = tmp_path / "empty.db"
+    path.touch()
+    app = opens(path, page)
+    assert not app.exception
+    assert "No runs yet" in said(app)
+    assert f"python -m evaluator run --db {path}" in [code.value for code in app.code]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_database_without_runs(opens: Opener, tmp_path: Path, page: str | None) -> None:
+    path = seed.write(tmp_path / "new.db", [])
+    app = opens(path, page)
+    assert not app.exception
+    assert "No workload was evaluated yet" in said(app)
+
+
+def revised(path: Path, revision: str) -> Path:
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = ?", (revision,))
+    connection.close()
+    return path
+
+
+def test_newer_database_is_said(opens: Opener, tmp_path: Path) -> None:
+    path = revised(seed.tiny(tmp_path / "newer.db"), "9999")
+    app = opens(path)
+    assert not app.exception
+    assert "newer than this dashboard" in said(app)
+
+
+def test_older_database_names_the_command(
+    opens: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = seed.tiny(tmp_path / "older.db")
+    # This code then knows one revision more than the database has.
+    monkeypatch.setattr("db.schema.REVISIONS", ("0001", "0002"))
+    app = opens(path)
+    assert not app.exception
+    assert "older than this dashboard" in said(app)
+    assert any(code.value.startswith("python -m db.migrate") for code in app.code)
+
+
+def test_file_that_is_no_database(opens: Opener, tmp_path: Path) -> None:
+    path = tmp_path / "notes.db"
+    path.write_text("no database at all, only some words in a file, and they are long enough to be a header")
+    before = path.read_bytes()
+    app = opens(path)
+    assert not app.exception
+    assert "is not a database" in said(app)
+    assert path.read_bytes() == before
+
+
+def test_database_of_something_else(opens: Opener, tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE recipe (name TEXT)")
+    connection.close()
+    app = opens(path)
+    assert not app.exception
+    assert "a database of something else" in said(app)
+
+
+def test_unsupported_url_is_one_sentence(opens: Opener) -> None:
+    app = opens("mysql://host/name")
+    assert not app.exception
+    assert "mysql databases are not supported" in said(app)
+
+
+def test_read_only_folder_can_be_shown(opens: Opener, tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    database = seed.tiny(folder / "tiny.db")
+    folder.chmod(0o555)
+    try:
+        app = opens(database)
+        assert not app.exception
+        assert "Runs: 1 " in said(app)
+    finally:
+        folder.chmod(0o755)
+
+
+def test_run_being_written_is_said(opens: Opener, databases: Callable[[str], Path]) -> None:
+    app = opens(databases("unfinished"))
+    shown = said(app)
+    assert "Newest run, not finished" in shown
+    assert "1 not finished" in shown
+    why = said(opens(databases("unfinished"), "why", w="slow.pending"))
+    assert "not finished: what is shown is what is recorded so far" in why
+
+
+def test_dashboard_sees_what_was_recorded_since(opens: Opener, tmp_path: Path) -> None:
+    from db.store import Store
+    from tests.app.records import MadeRun
+
+    database = seed.tiny(tmp_path / "grows.db")
+    app = opens(database)
+    assert "Runs: 1 " in said(app)
+    store = Store(str(database))
+    store.write_many(list(MadeRun("2.14.1+cpu", 2, None, "quick", 1).records([seed.POINTWISE])))
+    store.close()
+    app.run()
+    assert "Runs: 2 " in said(app)
+
+
+def test_the_database_file_is_not_written(opens: Opener, tmp_path: Path) -> None:
+    database = seed.tiny(tmp_path / "tiny.db")
+    before = database.read_bytes()
+    for page in PAGES:
+        assert not opens(database, page).exception
+    assert database.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("page", "key", "what"),
+    [
+        (None, "run", "run"),
+        ("workload", "w", "workload"),
+        ("workload", "target", "target"),
+        ("workload", "variant", "variant"),
+        ("why", "b", "shape bucket"),
+        ("why", "e", "evaluation of this cell"),
+    ],
+)
+def test_value_of_the_url_that_is_not_there_is_said(
+    opens: Opener, databases: Callable[[str], Path], page: str | None, key: str, what: str
+) -> None:
+    app = opens(databases("tiny"), page, **{key: "**no** <b>such</b> thing"})
+    assert not app.exception
+    warnings = [one.value for one in app.warning]
+    assert len(warnings) == 1
+    assert warnings[0].startswith(f"No {what} `**no** <b>such</b> thing` is recorded here")
+
+
+def test_default_database_is_below_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from app import data
+
+    monkeypatch.delenv("COMPILEWATCH_DB", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert data.located() == str(data.ROOT / "results" / "compilewatch.db")
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "compilewatch.db").touch()
+    assert data.located() == "results/compilewatch.db"

@@ -1,0 +1,139 @@
+"""Which cells a selection takes, and what it says when it takes none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evaluator.errors import UserError
+from evaluator.selection import Selection, problem_description, select, unsupported
+
+
+def described(name: str, buckets: list[str], variants: list[str], **more: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "definition_hash": f"hash of {name}",
+        "buckets": [{"name": bucket, "params": {}} for bucket in buckets],
+        "variants": [{"name": variant, "options": more.pop(variant, {})} for variant in variants],
+        "tags": [],
+        **more,
+    }
+
+
+MLP = described("mlp", ["batch=1", "batch=8", "batch=64"], ["default", "dynamic", "eager"], tags=["quick"])
+NORM = described("norm.layer", ["rows=[1]", "rows=1"], ["default"], tags=["slow"])
+BOTH = [MLP, NORM]
+
+
+def cells(selection: Selection) -> list[tuple[str, str, str]]:
+    return [(cell.workload, cell.bucket, cell.variant) for cell in select(BOTH, selection)]
+
+
+def test_everything_is_taken_in_its_default_variant() -> None:
+    assert cells(Selection()) == [
+        ("mlp", "batch=1", "default"),
+        ("mlp", "batch=8", "default"),
+        ("mlp", "batch=64", "default"),
+        ("norm.layer", "rows=[1]", "default"),
+        ("norm.layer", "rows=1", "default"),
+    ]
+
+
+def test_the_described_order_of_buckets_stays_whatever_the_order_of_globs() -> None:
+    chosen = cells(Selection(workloads=("mlp",), buckets=("batch=64", "batch=1")))
+    assert [bucket for _, bucket, _ in chosen] == ["batch=1", "batch=64"]
+
+
+def test_variants_come_in_their_described_order_each_with_all_buckets() -> None:
+    chosen = cells(Selection(workloads=("m*",), variants=("*",), max_buckets=1))
+    assert chosen == [
+        ("mlp", "batch=1", "default"),
+        ("mlp", "batch=1", "dynamic"),
+        ("mlp", "batch=1", "eager"),
+    ]
+
+
+def test_a_name_in_full_is_meant_even_where_it_reads_as_a_pattern() -> None:
+    # As a pattern rows=[1] would match rows=1.
+    assert cells(Selection(workloads=("norm.layer",), buckets=("rows=[1]",)))[0][1] == "rows=[1]"
+
+
+def test_a_workload_without_a_default_variant_has_its_first() -> None:
+    odd = described("odd", ["-"], ["fullgraph", "dynamic"])
+    assert [cell.variant for cell in select([odd], Selection())] == ["fullgraph"]
+
+
+def test_a_glob_that_matches_in_one_workload_leaves_the_others_out() -> None:
+    assert {name for name, _, _ in cells(Selection(variants=("dynamic",)))} == {"mlp"}
+
+
+def test_tags_are_alternatives() -> None:
+    assert len(cells(Selection(tags=("quick", "slow")))) == 5
+    assert {name for name, _, _ in cells(Selection(tags=("slow",)))} == {"norm.layer"}
+
+
+@pytest.mark.parametrize(
+    ("selection", "words"),
+    [
+        (Selection(workloads=("mpl",)), ["no workload matches 'mpl'", "did you mean mlp?"]),
+        (Selection(workloads=("zzz",)), ["there are mlp, norm.layer"]),
+        (Selection(buckets=("batch=9",)), ["no bucket matches 'batch=9'", "batch=8"]),
+        (Selection(variants=("defualt",)), ["no variant matches 'defualt'", "did you mean default?"]),
+        (Selection(tags=("quik",)), ["the tag 'quik'", "did you mean quick?"]),
+        (Selection(workloads=("norm*",), variants=("dynamic",)), ["no variant matches 'dynamic'"]),
+        (Selection(buckets=("rows=1",), variants=("dynamic",)), ["nothing is selected"]),
+    ],
+)
+def test_what_matches_nothing_is_said_with_what_is_near(selection: Selection, words: list[str]) -> None:
+    with pytest.raises(UserError) as error:
+        select(BOTH, selection)
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_one_glob_of_several_that_matches_nothing_is_misuse_too() -> None:
+    with pytest.raises(UserError, match="no workload matches 'nrom'"):
+        select(BOTH, Selection(workloads=("mlp", "nrom")))
+
+
+def test_a_workload_that_did_not_load_is_a_cell_whatever_else_is_asked() -> None:
+    broken = problem_description({"name": "mlp_mine", "problem": "line 3 is no Python"})
+    chosen = select([MLP, broken], Selection(workloads=("mlp*",), tags=("quick",), buckets=("batch=1",)))
+    assert [(cell.workload, cell.bucket, cell.problem) for cell in chosen] == [
+        ("mlp", "batch=1", None),
+        ("mlp_mine", "-", "line 3 is no Python"),
+    ]
+    assert [cell.measurable for cell in chosen] == [True, False]
+    # Alone, it is what the run is about.
+    (alone,) = select([MLP, broken], Selection(workloads=("mlp_mine",), variants=("dynamic",)))
+    assert alone.problem == "line 3 is no Python"
+
+
+def test_what_needs_another_device_is_selected_and_says_why_it_is_not_measured() -> None:
+    needy = described("needy", ["-"], ["default"], requires="cuda")
+    (cell,) = select([needy], Selection())
+    assert cell.unsupported is not None
+    assert cell.unsupported.startswith("requires cuda: ")
+    (cell,) = select([needy], Selection(target="cuda"))
+    assert cell.unsupported is None
+
+
+def test_a_variant_may_need_what_its_workload_does_not() -> None:
+    assert unsupported({}, {"requires": "cuda"}, "cpu") is not None
+    assert unsupported({}, {"requires": None}, "cpu") is None
+    assert unsupported({"requires": "cuda"}, None, "cuda") is None
+
+
+def test_backends_that_only_capture_need_no_compiler() -> None:
+    capture = described("c", ["-"], ["default"], default={"backend": "aot_eager", "fullgraph": True})
+    (cell,) = select([capture], Selection())
+    assert (cell.needs_toolchain, cell.fullgraph) == (False, True)
+    (cell,) = select([described("d", ["-"], ["default"])], Selection())
+    assert (cell.needs_toolchain, cell.fullgraph) == (True, False)
+
+
+def test_a_selection_survives_being_stored() -> None:
+    selection = Selection(workloads=("a", "b"), variants=("*",), max_buckets=3, target="cuda")
+    stored = {**selection.as_json(), "from_a_newer_version": 1}
+    assert Selection.from_json(stored) == selection
