@@ -144,7 +144,10 @@ def median_tip(unit: str) -> list[alt.Tooltip]:
 def with_gaps(summary: pd.DataFrame, versions: Sequence[str], buckets: Sequence[str]) -> pd.DataFrame:
     """A row for every version and bucket, null where nothing was measured, so that no line bridges a failure."""
     every = pd.MultiIndex.from_product([versions, buckets], names=["version", "bucket"])
-    return summary.set_index(["version", "bucket"]).reindex(every).reset_index()
+    filled = summary.set_index(["version", "bucket"]).reindex(every).reset_index()
+    # A column of nothing but nulls has no type, and its NaN would not be JSON.
+    numbers = {name: filled[name].astype("float64") for name in ("median", "low", "high", "n", "evaluation")}
+    return filled.assign(**numbers, note=filled["note"].astype("str"))
 
 
 def log_domain(values: Sequence[float], rail: bool) -> tuple[float, float]:
@@ -180,6 +183,7 @@ def failure_rail(
     share: dict[str, Any] = {"scale": alt.Scale(domain=[0, 1], nice=False), "axis": None}
     tips = [*_who(), alt.Tooltip("status:N", title="no value"), alt.Tooltip("reason:N", title="reason")]
     picked = alt.selection_point(name=PICKED[1], fields=["evaluation"], on="click", empty=False, toggle=False)
+    ordered["reason"] = ordered["reason"].astype("str")
     ordered["sign"] = ["×" if failed else "○" for failed in ordered["failed"]]
     marks = (
         alt.Chart(ordered.drop(columns="order"))

@@ -5,11 +5,14 @@ Pure: a record in, sentences out.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Final, Literal
 
 from app import theme
 from db.queries.why import EvaluationRecord
+
+NOTHING: Final = "nothing was compiled"
 
 Tone = Literal["bad", "note", "good"]
 
@@ -42,6 +45,15 @@ def _of_status(record: EvaluationRecord) -> list[Finding]:
     return [Finding(tone, f"The cell ended as {theme.STATUS_WORDS[record.status][1]}.")]
 
 
+def note(row: Mapping[Any, Any]) -> str | None:
+    """The one thing to know about an evaluation beside its times, from its status and facts; None if there is none."""
+    if row["nothing_compiled"] is True:
+        return NOTHING
+    if row["recompile_limit_hit"] is True and row["ran_eager"] != "none":
+        return f"{'partly ' if row['ran_eager'] == 'some' else ''}ran eager after the recompile limit"
+    return "accuracy failed" if row["status"] == "accuracy_failed" else None
+
+
 def _of_compilation(record: EvaluationRecord) -> list[Finding]:
     facts = record.facts
     if facts is None or facts.get("graphs") is None:
@@ -50,16 +62,8 @@ def _of_compilation(record: EvaluationRecord) -> list[Finding]:
     if facts.get("nothing_compiled"):
         found.append(Finding("bad", "Nothing was compiled: not one graph was captured in the whole walk."))
     elif facts.get("recompile_limit_hit"):
-        part = {"all": "All compiled regions", "some": "Some compiled regions"}.get(
-            facts.get("ran_eager") or ""
-        )
-        ran = f"{part} ran eager" if part else "Some code may have run eager"
-        found.append(
-            Finding(
-                "bad", f"{ran} after the recompile limit: its time here is not the time of compiled code."
-            )
-        )
-    elif facts.get("compiles") == 0 and record.status == "ok":
+        found.append(_of_the_limit(facts.get("ran_eager")))
+    elif facts.get("reused_code") or (facts.get("compiles") == 0 and record.status == "ok"):
         found.append(Finding("note", "This bucket compiled nothing: it reused code of earlier buckets."))
     if facts.get("second_walk_compiles"):
         n = theme.counted(facts["second_walk_compiles"], "compile")
@@ -72,6 +76,15 @@ def _of_compilation(record: EvaluationRecord) -> list[Finding]:
         n = theme.counted(facts["dynamic_symbols"], "size")
         found.append(Finding("note", f"Dynamic shapes took over: {n} became symbolic."))
     return found
+
+
+def _of_the_limit(ran_eager: str | None) -> Finding:
+    """``ran_eager``: how many compiled regions did; None if that is not known."""
+    if ran_eager == "none":
+        return Finding("note", "The recompile limit refused an attempt, and no region ran eager for it here.")
+    who = {"all": "All compiled regions ran", "some": "Some compiled regions ran"}.get(ran_eager or "")
+    sentence = f"{who or 'Some code may have run'} eager after the recompile limit"
+    return Finding("bad", f"{sentence}: its time here is not the time of compiled code.")
 
 
 def _of_breaks(record: EvaluationRecord) -> list[Finding]:

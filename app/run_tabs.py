@@ -11,6 +11,7 @@ import streamlit as st
 from app import files as kept_files
 from app import tables, theme
 from app.data import Database, read
+from app.findings import note
 from db.queries import run_details
 
 SAMPLES_A_PAGE: Final = 200
@@ -60,28 +61,26 @@ def cells(database: Database, run: int) -> None:
 
 def with_words(found: pd.DataFrame) -> pd.DataFrame:
     """Cells with their status as text, what must be known beside the numbers, and the speed-up where it is one."""
-    compiled = (
-        ~found["nothing_compiled"].eq(True) & ~found["recompile_limit_hit"].eq(True) & ~found["evidence_only"]
+    # A ratio is a speed-up only where compiled code ran, and all of it.
+    ran = (
+        ~found["nothing_compiled"].eq(True)
+        & ~found["ran_eager"].isin(["some", "all"])
+        & ~found["evidence_only"]
     )
     ratio = found["eager.wall_ms"] / found["compiled.wall_ms"]
     return found.assign(
         status=[
             theme.status_text(status if isinstance(status, str) else "running") for status in found["status"]
         ],
-        speed_up=ratio.where(compiled),
-        note=[note(row) for row in found.to_dict("records")],
+        speed_up=ratio.where(ran),
+        note=[_note(row) for row in found.to_dict("records")],
     )
 
 
-def note(row: dict[Any, Any]) -> str | None:
-    """The one thing to know about an evaluation besides its numbers; None if there is none."""
+def _note(row: dict[Any, Any]) -> str | None:
     if isinstance(row["reason"], str) and row["status"] != "ok":
         return str(row["reason"])
-    if row["nothing_compiled"] is True:
-        return "nothing was compiled"
-    if row["recompile_limit_hit"] is True:
-        return "ran eager after the recompile limit"
-    return "captures only, no claim of speed" if row["evidence_only"] else None
+    return note(row) or ("captures only, no claim of speed" if row["evidence_only"] else None)
 
 
 def failures(database: Database, run: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import empty, evidence, state, tables, theme
+from app import empty, evidence, measurements, state, tables, theme
 from app.data import Database, read
 from app.findings import findings
 from db.queries import why
@@ -14,11 +14,11 @@ TABS = {
     "Graph breaks": evidence.breaks,
     "Recompiles": evidence.recompiles,
     "Kernels": evidence.kernels,
-    "Times": evidence.times,
-    "Accuracy": evidence.accuracy,
-    "Probes and logs": evidence.probes,
-    "Files": evidence.files,
-    "Environment": evidence.environment,
+    "Times": measurements.times,
+    "Accuracy": measurements.accuracy,
+    "Probes and logs": measurements.probes,
+    "Files": measurements.files,
+    "Environment": measurements.environment,
 }
 
 

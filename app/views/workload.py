@@ -9,40 +9,13 @@ import streamlit as st
 
 from app import charts, empty, state, tables, theme
 from app.data import Database, read
+from app.findings import note
+from app.history_frames import frames, remarks, rows
 from db.queries import history, versions
 
 # Cold and warm-cache compile in the first row, eager and compiled calls in the second, on one axis each row of calls.
 PANELS: Final = ("compile.cold_s", "compile.warm_cache_s", "eager.wall_ms", "compiled.wall_ms")
-NOTHING: Final = "nothing was compiled"
 DEVICE_PANELS: Final = ("compile.cold_s", "compile.warm_cache_s", "eager.stream_ms", "compiled.stream_ms")
-
-
-def frames(
-    newest: pd.DataFrame, summary: pd.DataFrame, failed: pd.DataFrame, metric: str
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """The points, medians and failures of a metric, as ``charts.history`` takes them."""
-    where = newest.set_index("evaluation")[["torch", "bucket", "note"]].rename(columns={"torch": "version"})
-    mine = summary[summary["metric"] == metric].join(where, on="evaluation")
-    medians = mine.rename(columns={"lo": "low", "hi": "high", "replicas": "n"})
-    points = mine.explode(["replica_numbers", "replica_medians"]).rename(
-        columns={"replica_numbers": "replica", "replica_medians": "value"}
-    )
-    failures = history.without_value(newest, failed, summary, metric).join(where, on="evaluation")
-    failures["failed"] = ~failures["status"].isin(list(theme.NEUTRAL_STATUSES))
-    failures["status"] = [theme.status_text(status) for status in failures["status"]]
-    if not metric.startswith("compiled."):
-        medians["note"] = medians["note"].where(medians["note"] == NOTHING)
-    keep = ["version", "bucket", "median", "low", "high", "n", "evaluation", "note"]
-    return points[["version", "bucket", "replica", "value"]], medians[keep], failures
-
-
-def note(row: dict[Any, Any]) -> str | None:
-    """What must be known beside an evaluation's numbers; None if there is nothing."""
-    if row["nothing_compiled"] is True:
-        return NOTHING
-    if row["recompile_limit_hit"] is True:
-        return "ran eager after the recompile limit"
-    return "accuracy failed" if row["status"] == "accuracy_failed" else None
 
 
 def panels(
@@ -89,15 +62,7 @@ def open_evaluation(newest: pd.DataFrame, evaluation: int | None) -> None:
 
 def table(newest: pd.DataFrame, summary: pd.DataFrame, choices: history.Choices) -> None:
     """The same numbers as rows, newest version first."""
-    wide = summary.pivot(index="evaluation", columns="metric", values="median").reindex(columns=list(PANELS))
-    rank = {version: place for place, version in enumerate(versions.in_order(newest["torch"]))}
-    place = {bucket: position for position, bucket in enumerate(choices.buckets)}
-    shown = newest.join(wide, on="evaluation").assign(
-        status=[theme.status_text(s if isinstance(s, str) else "running") for s in newest["status"]],
-        version_rank=newest["torch"].map(rank),
-        bucket_rank=newest["bucket"].map(place),
-    )
-    shown = shown.sort_values(["version_rank", "bucket_rank"], ascending=[False, True])
+    shown = rows(newest, summary, PANELS, choices.buckets)
     columns = {
         "torch": tables.text("torch", width=100),
         "bucket": tables.text("bucket", width=125),
@@ -144,28 +109,10 @@ def page(database: Database) -> None:
         return
     newest = newest.assign(note=[note(row) for row in newest.to_dict("records")])
     ids = tuple(int(one) for one in newest["evaluation"])
-    summary = read(database, history.summaries, ids, tuple({*PANELS, *DEVICE_PANELS}))
+    summary = read(database, history.summaries, ids, tuple(dict.fromkeys((*PANELS, *DEVICE_PANELS))))
     panels(newest, summary, read(database, history.failed_probes, ids), filters.choices)
-    remarks(found, newest, filters.choices)
+    st.caption(" ".join(remarks(found, newest, filters.choices.older)))
     table(newest, summary, filters.choices)
-
-
-def remarks(found: pd.DataFrame, newest: pd.DataFrame, choices: history.Choices) -> None:
-    """How to read the charts, and what they leave out."""
-    said = [
-        "Small: replicas. Line: their median. Band: 95% interval, from 6 replicas on. Log scale. Click a mark."
-    ]
-    if newest["note"].notna().any():
-        said.append("Hollow: not what the title says, see the note.")
-    if newest["torch"].nunique() == 1:
-        said.append("One torch version only: evaluate another to see a change.")
-    if len(found) > len(newest):
-        said.append(
-            f"Newest run of each version; {theme.counted(len(found) - len(newest), 'earlier evaluation')} left out."
-        )
-    if choices.older:
-        said.append(f"{theme.counted(choices.older, 'evaluation')} of an older definition left out.")
-    st.caption(" ".join(said))
 
 
 page(state.database())

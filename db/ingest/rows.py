@@ -35,8 +35,8 @@ def intern(connection: Connection, table: Table, key: Mapping[str, Any], values:
         return Row(found, False)
     # Another writer can insert it between the two statements only on PostgreSQL, where writers run side by side.
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    statement = dialect.insert(table).values({**key, **values}).on_conflict_do_nothing().returning(primary)
-    made = connection.execute(statement).scalar()
+    statement = dialect.insert(table).on_conflict_do_nothing().returning(primary)
+    made = connection.execute(statement, {**key, **values}).scalar()
     if made is not None:
         return Row(made, True)
     return Row(find(connection, table, key), False)
@@ -45,7 +45,7 @@ def intern(connection: Connection, table: Table, key: Mapping[str, Any], values:
 def add(connection: Connection, table: Table, values: Mapping[str, Any]) -> Any:
     """Insert a row; its primary key."""
     (primary,) = table.primary_key
-    return connection.execute(insert(table).values(dict(values)).returning(primary)).scalar_one()
+    return connection.execute(insert(table).returning(primary), dict(values)).scalar_one()
 
 
 def add_many(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -59,6 +59,6 @@ def put(connection: Connection, table: Table, key: Mapping[str, Any], values: Ma
     found = find(connection, table, key)
     (primary,) = table.primary_key
     if found is None:
-        connection.execute(insert(table).values({**key, **values}))
+        connection.execute(insert(table), {**key, **values})
     else:
         connection.execute(table.update().where(primary == found).values(dict(values)))

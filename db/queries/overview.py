@@ -81,6 +81,9 @@ def runs(connection: Connection) -> pd.DataFrame:
             Run.evaluator_version,
         ).order_by(Run.id.desc()),
     )
+    for moment in ("started_at", "finished_at"):
+        # A column with nothing but NULL has no type of its own.
+        listed[moment] = pd.to_datetime(listed[moment], utc=True)
     counted = frame(
         connection,
         select(

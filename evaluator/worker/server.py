@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import sys
@@ -30,6 +31,8 @@ COMPILER_MODULES: Final = (
     "torch._inductor.compile_fx",
     "torch._inductor.codegen.cpp",
 )
+# Caches and compile profiles that other machines or earlier processes left would be measured as this compiler's.
+_SHARED_STATE: Final = re.compile(r"TORCH\w*(_REMOTE_|_PGO|COMPILE_JOB_ID)\w*|TORCH_TRACE")
 _DESCRIBE_LIMITS: Final[Limits] = {"time_s": 120.0, "memory_mb": 8000.0}
 _TOOLCHAIN_LIMITS: Final[Limits] = {"time_s": 600.0, "memory_mb": 8000.0}
 
@@ -49,8 +52,9 @@ class Server:
         processes.become_subreaper()
         for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(name, self._stop)
-        if os.environ.get("COMPILEWATCH_SERVER_ALONE") is None:
-            processes.die_with_parent(signal.SIGTERM)
+        processes.die_with_parent(signal.SIGTERM)
+        for name in [name for name in os.environ if _SHARED_STATE.fullmatch(name)]:
+            del os.environ[name]
         try:
             hello = self._hello()
         except Exception as error:  # noqa: BLE001 - a torch that can't be imported is an answer, not a crash

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from db.schema import REVISIONS
 from tests.app import seed
 from tests.app.conftest import Opener, said
 
@@ -60,7 +61,7 @@ def test_older_database_names_the_command(
 ) -> None:
     path = seed.tiny(tmp_path / "older.db")
     # This code then knows one revision more than the database has.
-    monkeypatch.setattr("db.schema.REVISIONS", ("0001", "0002"))
+    monkeypatch.setattr("db.schema.REVISIONS", (*REVISIONS, "later"))
     app = opens(path)
     assert not app.exception
     assert "older than this dashboard" in said(app)

@@ -35,13 +35,21 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def two_runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A database with a finished run ``first`` and one ``going-on``, shared by a module's tests: change nothing."""
-    folder = tmp_path_factory.mktemp("two-runs")
+def module_database(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """A database that a module's tests share: filled once, then only looked at."""
+    folder = tmp_path_factory.mktemp("shared")
     with ExitStack() as stack:
         stack.enter_context(pytest.MonkeyPatch.context()).setenv(FOLDER_VARIABLE, str(folder / "artifacts"))
         url = str(folder / "runs.db")
         if request.param == "postgresql":
             url = stack.enter_context(postgres.fresh_database(request.getfixturevalue("postgres_server")))
-        made.store_two_runs(url)
         yield url
+
+
+@pytest.fixture(scope="module")
+def two_runs(module_database: str) -> str:
+    """A shared database with a finished run ``first`` and one ``going-on``."""
+    made.store_two_runs(module_database)
+    return module_database

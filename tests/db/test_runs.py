@@ -13,9 +13,9 @@ from tests.db import made
 from tests.db.asking import ask, reading
 
 
-@pytest.fixture
-def three(database: str) -> str:
-    store = Store(database)
+@pytest.fixture(scope="module")
+def three(module_database: str) -> str:
+    store = Store(module_database)
     store.write_many(made.whole_run("first", started_at="2026-03-03T10:00:00+00:00", label="nightly"))
     # Stored later, as an import does, but started earlier.
     store.write_many(made.whole_run("second", started_at="2026-03-01T10:00:00+00:00", label="nightly"))
@@ -23,7 +23,7 @@ def three(database: str) -> str:
         made.whole_run("third", started_at="2026-03-02T10:00:00+02:00", label="7", buckets=("n=4",))[:-1]
     )
     store.close()
-    return database
+    return module_database
 
 
 def uuid_of(database: str, reference: str) -> str:

@@ -1,0 +1,64 @@
+"""From the queries' frames to those that the Workload page draws and lists. Pure: no Streamlit, no database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from app import theme
+from app.findings import NOTHING
+from db.queries import history, versions
+
+
+def frames(
+    newest: pd.DataFrame, summary: pd.DataFrame, failed: pd.DataFrame, metric: str
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """The points, medians and failures of a metric, as ``charts.history`` takes them."""
+    where = newest.set_index("evaluation")[["torch", "bucket", "note"]].rename(columns={"torch": "version"})
+    mine = summary[summary["metric"] == metric].join(where, on="evaluation")
+    medians = mine.rename(columns={"lo": "low", "hi": "high", "replicas": "n"})
+    points = mine.explode(["replica_numbers", "replica_medians"]).rename(
+        columns={"replica_numbers": "replica", "replica_medians": "value"}
+    )
+    failures = history.without_value(newest, failed, summary, metric).join(where, on="evaluation")
+    failures["failed"] = ~failures["status"].isin(list(theme.NEUTRAL_STATUSES))
+    failures["status"] = [theme.status_text(status) for status in failures["status"]]
+    if not metric.startswith("compiled."):
+        medians["note"] = medians["note"].where(medians["note"] == NOTHING)
+    keep = ["version", "bucket", "median", "low", "high", "n", "evaluation", "note"]
+    return points[["version", "bucket", "replica", "value"]], medians[keep], failures
+
+
+def rows(
+    newest: pd.DataFrame, summary: pd.DataFrame, metrics: Sequence[str], buckets: Sequence[str]
+) -> pd.DataFrame:
+    """One row an evaluation with the median of each metric, newest version first, buckets in declared order."""
+    wide = summary.pivot(index="evaluation", columns="metric", values="median").reindex(columns=list(metrics))
+    rank = {version: place for place, version in enumerate(versions.in_order(newest["torch"]))}
+    place = {bucket: position for position, bucket in enumerate(buckets)}
+    shown = newest.join(wide, on="evaluation").assign(
+        status=[theme.status_text(s if isinstance(s, str) else "running") for s in newest["status"]],
+        version_rank=newest["torch"].map(rank),
+        bucket_rank=newest["bucket"].map(place),
+    )
+    shown = shown.sort_values(["version_rank", "bucket_rank"], ascending=[False, True])
+    return shown.drop(columns=["version_rank", "bucket_rank"])
+
+
+def remarks(found: pd.DataFrame, newest: pd.DataFrame, older: int) -> list[str]:
+    """How to read the charts, and what they leave out; ``older``: evaluations of earlier definitions."""
+    said = [
+        "Small: replicas. Line: their median. Band: 95% interval, from 6 replicas on. Log scale. Click a mark."
+    ]
+    if newest["note"].notna().any():
+        said.append("Hollow: not what the title says, see the note.")
+    if newest["torch"].nunique() == 1:
+        said.append("One torch version only: evaluate another to see a change.")
+    if len(found) > len(newest):
+        said.append(
+            f"Newest run of each version; {theme.counted(len(found) - len(newest), 'earlier evaluation')} left out."
+        )
+    if older:
+        said.append(f"{theme.counted(older, 'evaluation')} of an older definition left out.")
+    return said

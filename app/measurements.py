@@ -1,0 +1,140 @@
+"""What was measured in one evaluation and under what: the tabs of Why for times, accuracy, probes, files, environment."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pandas as pd
+import streamlit as st
+
+from app import charts, tables, theme
+from app import files as kept_files
+from app.data import Database
+from db.queries.why import EvaluationRecord
+
+# In the order in which a compile passes through them.
+PHASES: Final = ("compile.dynamo_s", "compile.aot_autograd_s", "compile.inductor_s", "compile.toolchain_s")
+REST: Final = "everything else"
+
+
+def times(database: Database, record: EvaluationRecord) -> None:
+    """Where a cold compile went, and every metric over its replicas."""
+    found = record.summaries
+    if found.empty:
+        st.info("Nothing was measured: see the probes for what failed.")
+        return
+    medians = dict(zip(found["metric"], found["median"], strict=True))
+    parts = [(theme.metric_title(metric), medians[metric]) for metric in PHASES if metric in medians]
+    total = medians.get("compile.cold_s")
+    if parts and total is not None:
+        rest = total - sum(value for _, value in parts)
+        # Medians of parts need not add up to the median of the whole; a negative rest is no phase.
+        parts += [(REST, rest)] if rest > 0 else []
+        st.altair_chart(
+            charts.phases(pd.DataFrame(parts, columns=["phase", "value"])), key=f"phases-{record.id}"
+        )
+    shown = found.assign(
+        title=[theme.metric_title(metric) for metric in found["metric"]],
+        unit=[theme.metric_unit(metric) for metric in found["metric"]],
+        **{name: [theme.number(v, 4) for v in found[name]] for name in ("median", "lo", "hi", "min", "max")},
+    )
+    columns = {
+        "metric": tables.text("metric", width=190),
+        "median": tables.text("median", width=90),
+        "unit": tables.text("unit", width=50),
+        "lo": tables.text("95% from", width=80, help="interval of the median; none below 6 replicas"),
+        "hi": tables.text("to", width=80),
+        "min": tables.text("least", width=80),
+        "max": tables.text("most", width=80),
+        "replicas": tables.whole("replicas", width=70),
+        "samples": tables.whole("samples", width=70),
+    }
+    tables.show(
+        shown,
+        columns,
+        key=f"times-{record.id}",
+        rows=20,
+        csv="metrics.csv",
+        caption="Medians over the replicas; a replica's value is the median of its rounds.",
+    )
+
+
+def accuracy(database: Database, record: EvaluationRecord) -> None:
+    """Errors to float64, eager's beside the compiled code's, and leaves that differ in form."""
+    found = record.accuracy
+    if found.empty:
+        st.info("Accuracy was not measured for this evaluation.")
+    else:
+        numbers = ("max_abs", "max_rel", "rmse_fp64", "eager_rmse_fp64")
+        shown = found.assign(**{name: [theme.number(v) for v in found[name]] for name in numbers})
+        columns = {
+            "series": tables.text("series", width=110),
+            "verdict": tables.text("verdict", width=110),
+            "rmse_fp64": tables.text("compiled RMSE to float64", width=150),
+            "eager_rmse_fp64": tables.text("eager RMSE to float64", width=150),
+            "max_abs": tables.text("largest difference", width=120, help="of compiled and eager, absolute"),
+            "max_rel": tables.text("relative", width=90),
+            "reason": tables.text("reason", width=300),
+        }
+        tables.show(
+            shown,
+            columns,
+            key=f"accuracy-{record.id}",
+            csv="accuracy.csv",
+            caption="Worst leaf of the outputs.",
+        )
+    if not record.differences.empty:
+        st.caption("Leaves of the output that differ from eager's in form")
+        names = {"leaf": "leaf", "kind": "what", "eager": "eager", "compiled": "compiled"}
+        columns = {name: tables.text(label) for name, label in names.items()}
+        tables.show(record.differences, columns, key=f"differences-{record.id}", csv="differences.csv")
+
+
+def probes(database: Database, record: EvaluationRecord) -> None:
+    """Each probe's status; the picked one's error and log."""
+    found = record.probes
+    if found.empty:
+        st.info("No probe has reported yet.")
+        return
+    shown = found.assign(status=[theme.status_text(status) for status in found["status"]])
+    columns = {
+        "probe": tables.text("probe", width=90),
+        "cache": tables.text("cache", width=60),
+        "replica": tables.whole("replica", width=60),
+        "status": tables.status(),
+        "stage": tables.text("stage", width=90),
+        "duration_s": tables.number("seconds", 1, width=80),
+        "reason": tables.text("reason", width=420),
+    }
+    worst = next((i for i, status in enumerate(found["status"]) if status == record.status), 0)
+    key = f"probes-{record.id}"
+    row = tables.show(
+        shown,
+        columns,
+        key=key,
+        rows=8,
+        pick="row",
+        selected=worst,
+        csv="probes.csv",
+        caption="Pick one to read its error and log.",
+    )
+    kept_files.failure(found.iloc[worst if row is None else row])
+
+
+def files(database: Database, record: EvaluationRecord) -> None:
+    """Every file its probes left, once each, and the workload's source."""
+    found = record.artifacts.drop_duplicates(["kind", "sha256"])
+    kept_files.browse(database, found, key=f"artifacts-{record.id}")
+    if record.source_sha256:
+        st.caption("Source of the workload, as it was evaluated")
+        kept_files.content(database, "workload_source", record.source_sha256, key=f"source-{record.id}")
+
+
+def environment(database: Database, record: EvaluationRecord) -> None:
+    """All that the environment's hash covers."""
+    st.caption(
+        f"Environment {theme.literal(record.environment[:16])} · variant {theme.literal(record.variant)}"
+    )
+    kept_files.fields(
+        {"compile options": record.options, **record.environment_fields}, key=f"fields-{record.id}"
+    )

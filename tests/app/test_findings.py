@@ -1,0 +1,156 @@
+"""What the facts say in sentences: no clean bill for what was not compiled, not reached or not known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from app.findings import findings
+from db.queries.why import EvaluationRecord
+
+FACTS: dict[str, Any] = {
+    "graphs": 1,
+    "ops": 12,
+    "graph_breaks": 0,
+    "break_events": 0,
+    "compiles": 1,
+    "recompiles": 0,
+    "recompile_limit_hit": False,
+    "ran_eager": "none",
+    "second_walk_compiles": 0,
+    "dynamic_symbols": 0,
+    "nothing_compiled": False,
+}
+
+
+def record(status: str | None = "ok", *, verdict: str | None = "pass", **facts: Any) -> EvaluationRecord:
+    empty = pd.DataFrame()
+    breaks = pd.DataFrame({"inherited": []}, dtype=object)
+    return EvaluationRecord(
+        id=1,
+        uuid="1",
+        run=1,
+        run_label=None,
+        started_at=datetime(2026, 3, 2, tzinfo=UTC),
+        workload="w",
+        stands_for=None,
+        definition_hash="d",
+        source_sha256=None,
+        training=False,
+        bucket="-",
+        variant="default",
+        options={},
+        evidence_only=False,
+        target="cpu",
+        torch="2.13.0",
+        environment="e",
+        environment_fields={},
+        status=status,
+        reason=None,
+        facts={**FACTS, **facts},
+        probes=empty,
+        breaks=breaks,
+        recompiles=empty,
+        kernels=empty,
+        accuracy=pd.DataFrame({"verdict": [verdict] if verdict else []}, dtype=object),
+        differences=empty,
+        summaries=empty,
+        artifacts=empty,
+    )
+
+
+def sentences(one: EvaluationRecord) -> dict[str, str]:
+    return {finding.sentence: finding.tone for finding in findings(one)}
+
+
+def test_a_clean_cell_says_so() -> None:
+    assert sentences(record()) == {
+        "No graph breaks.": "good",
+        "The compiled outputs are within tolerance.": "good",
+    }
+
+
+def test_nothing_compiled_is_no_clean_bill() -> None:
+    said = sentences(record(graphs=0, compiles=0, nothing_compiled=True))
+    assert said["Nothing was compiled: not one graph was captured in the whole walk."] == "bad"
+    assert "No graph breaks." not in said
+
+
+@pytest.mark.parametrize(
+    ("how_many", "start"),
+    [
+        ("all", "All compiled regions ran eager"),
+        ("some", "Some compiled regions ran eager"),
+        (None, "Some code may have run eager"),
+    ],
+)
+def test_code_that_ran_eager_is_bad_news(how_many: str | None, start: str) -> None:
+    said = sentences(record(graphs=0, compiles=0, recompile_limit_hit=True, ran_eager=how_many))
+    found = [sentence for sentence in said if sentence.startswith(start)]
+    assert len(found) == 1
+    assert said[found[0]] == "bad"
+    assert "not the time of compiled code" in found[0]
+
+
+def test_a_bucket_that_compiled_nothing_reused_code() -> None:
+    said = sentences(record(graphs=0, compiles=0))
+    assert "This bucket compiled nothing: it reused code of earlier buckets." in said
+
+
+def test_inherited_breaks_are_counted_apart() -> None:
+    one = record(graphs=0, compiles=0, graph_breaks=2)
+    one = replace(one, breaks=pd.DataFrame({"inherited": [True, True]}))
+    assert "2 graph break sites, 2 of them in reused code." in sentences(one)
+
+
+def test_sites_and_events_are_both_said() -> None:
+    one = record(graph_breaks=1, break_events=3)
+    assert "1 graph break site; 3 breaks happened." in sentences(one)
+
+
+def test_a_failed_cell_has_no_good_news_about_breaks() -> None:
+    said = sentences(record("compile_error", verdict=None, graphs=0, compiles=0))
+    assert said["The cell ended as compile error."] == "bad"
+    assert "good" not in said.values()
+    assert not [sentence for sentence in said if "reused" in sentence]
+
+
+@pytest.mark.parametrize("facts", [None, {"graphs": None}])
+def test_lost_evidence_is_not_known(facts: dict[str, Any] | None) -> None:
+    said = sentences(replace(record(), facts=facts))
+    assert "No trace of the walk is kept, so what was compiled is not known." in said
+    assert "No graph breaks." not in said
+
+
+def test_instability_is_bad_news() -> None:
+    said = sentences(record(second_walk_compiles=2))
+    assert said["Unstable: the second walk over the same buckets needed 2 compiles more."] == "bad"
+
+
+def test_bad_news_comes_first() -> None:
+    tones = [finding.tone for finding in findings(record("accuracy_failed", verdict="fail", recompiles=1))]
+    assert tones == sorted(tones, key=["bad", "note", "good"].index)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "tone"), [("pass", "good"), ("fail", "bad"), ("not_comparable", "note"), (None, "note")]
+)
+def test_accuracy_is_never_silent(verdict: str | None, tone: str) -> None:
+    said = sentences(record(verdict=verdict))
+    about = [sentence for sentence in said if "outputs" in sentence or "Accuracy" in sentence]
+    assert len(about) == 1
+    assert said[about[0]] == tone
+
+
+def test_unfinished_evaluation_says_so() -> None:
+    assert any("not finished" in sentence for sentence in sentences(record(None, verdict=None)))
+
+
+def test_evidence_only_makes_no_claim() -> None:
+    said = sentences(replace(record(verdict=None), evidence_only=True))
+    assert "This variant only shows what was captured: no kernels and no claim of speed." in said
+    assert "Accuracy was not measured." not in said
