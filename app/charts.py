@@ -74,7 +74,7 @@ def history(
         dots.mark_point(size=16, opacity=0.6, strokeWidth=1),
         line.mark_line(strokeWidth=2),
         line.mark_point(size=60, opacity=1, cursor="pointer")
-        .encode(shape=shape, fill=fill, fillOpacity=inside, tooltip=median_tip(unit))
+        .encode(shape=shape, fill=fill, fillOpacity=inside, tooltip=median_tip(medians, unit))
         .add_params(picked),
     )
     if not failures.empty:
@@ -134,11 +134,13 @@ def point_tip(unit: str) -> list[alt.Tooltip]:
     return [*_who(), alt.Tooltip("replica:Q", title="replica"), value]
 
 
-def median_tip(unit: str) -> list[alt.Tooltip]:
-    """What a median's mark says."""
+def median_tip(medians: pd.DataFrame, unit: str) -> list[alt.Tooltip]:
+    """What a median's mark says; a column in which no row has anything is left out."""
     numbers = (("median", f"median ({unit})"), ("low", "95% interval from"), ("high", "to"))
     tips = [alt.Tooltip(f"{field}:Q", title=title, format=_FOUR_DIGITS) for field, title in numbers]
-    return [*_who(), *tips, alt.Tooltip("n:Q", title="replicas"), alt.Tooltip("note:N", title="note")]
+    tips += [alt.Tooltip("n:Q", title="replicas"), alt.Tooltip("note:N", title="note")]
+    known = [field for field in ("median", "low", "high", "n", "note") if medians[field].notna().any()]
+    return [*_who(), *(tip for tip in tips if tip["shorthand"].partition(":")[0] in known)]
 
 
 def with_gaps(summary: pd.DataFrame, versions: Sequence[str], buckets: Sequence[str]) -> pd.DataFrame:

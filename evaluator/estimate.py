@@ -16,7 +16,7 @@ GUESS_TOOLCHAIN_S: Final = 25.0
 
 # Disk, in MB, likewise: a precompiled C++ header stays for the whole run, caches until nothing needs them, and
 # records with their compressed traces and logs stay for good.
-GUESS_HEADER_MB: Final = 350.0
+GUESS_HEADER_MB: Final = 150.0
 GUESS_CACHE_MB: Final = 5.0
 GUESS_RECORD_MB: Final = 0.2
 

@@ -24,12 +24,16 @@ Needs torch{libraries}. Run it with the interpreter of the torch in question:
     python {name}
 """
 {future}
+import atexit as repro_atexit
 import os as repro_os
+import shutil as repro_shutil
 import tempfile as repro_tempfile
 
 # Before torch is imported: the trace that tells what the compiler did, caches of this script's own, no GPU for
-# a CPU result, and no downloads.
+# a CPU result, and no downloads. REPRO_KEEP=1 keeps the folder with the trace, which tlparse opens.
 REPRO_FOLDER = repro_tempfile.mkdtemp(prefix="repro-")
+if not repro_os.environ.get("REPRO_KEEP"):
+    repro_atexit.register(repro_shutil.rmtree, REPRO_FOLDER, True)
 repro_os.environ["TORCH_TRACE"] = REPRO_FOLDER + "/trace"
 repro_os.environ["TORCHINDUCTOR_CACHE_DIR"] = REPRO_FOLDER + "/cache"
 repro_os.environ["TRITON_CACHE_DIR"] = REPRO_FOLDER + "/triton"

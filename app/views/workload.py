@@ -50,14 +50,12 @@ def panels(
                 open_evaluation(newest, chosen.get("evaluation"))
 
 
-def open_evaluation(newest: pd.DataFrame, evaluation: int | None) -> None:
-    """Go to the evidence of an evaluation."""
-    found = newest.loc[newest["evaluation"] == evaluation, "bucket"]
+def open_evaluation(newest: pd.DataFrame, evaluation: float | None) -> None:
+    """Go to the evidence of an evaluation (a browser knows no integers); the shared filters go with it."""
+    found = newest[newest["evaluation"] == evaluation]
     if not found.empty:
-        kept = {
-            key: value for key in ("w", "target", "variant", "machine") if (value := st.query_params.get(key))
-        }
-        st.switch_page("views/why.py", query_params={**kept, "b": found.iloc[0], "e": str(evaluation)})
+        row = found.iloc[0]
+        st.switch_page("views/why.py", query_params={"b": row["bucket"], "e": str(row["evaluation"])})
 
 
 def table(newest: pd.DataFrame, summary: pd.DataFrame, choices: history.Choices) -> None:

@@ -271,9 +271,16 @@ def repro_events(text: str) -> list[tuple[dict[str, Any], str]]:
 
 
 def repro_break(payload: str) -> str:
-    """One line of a break's reason: what was met, torch's id of its kind, and the innermost line of code."""
+    """One line of a break: what was met, the innermost line of the user's code, and torch's id of its kind."""
+    # What torch's own frames were doing follows the user's; it places nothing.
+    payload = payload.partition("Traceback (most recent call last):")[0]
     site = re.findall(r"gb\d{4}", payload)
-    places = re.findall(r'File "([^"]+)", line (\d+), in (\S+)', payload)
-    first = next((line.strip() for line in payload.splitlines() if line.strip()), "")
+    places = re.findall(r'^  File "(.+)", line (\d+), in (\S+)', payload, re.MULTILINE)
+    said = payload.partition("Reason:")[2].splitlines() or payload.splitlines()
+    lines = [line.strip() for line in said if line.strip()]
+    if len(lines) > 1 and lines[0].startswith(("Encountered graph break", "Failed to handle")):
+        lines = lines[1:]
     where = f" at {pathlib.Path(places[-1][0]).name}:{places[-1][1]} in {places[-1][2]}" if places else ""
-    return f"{first}{where}{f' ({site[0]})' if site else ''}"
+    # The headline alone often names no construct; the first line of the explanation does.
+    lines = [line.removeprefix("Explanation: ") for line in lines[:2]]
+    return f"{': '.join(lines) or 'no reason given'}{where}{f' ({site[0]})' if site else ''}"

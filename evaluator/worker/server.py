@@ -53,8 +53,8 @@ class Server:
         for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(name, self._stop)
         processes.die_with_parent(signal.SIGTERM)
-        for name in [name for name in os.environ if _SHARED_STATE.fullmatch(name)]:
-            del os.environ[name]
+        for variable in [name for name in os.environ if _SHARED_STATE.fullmatch(name)]:
+            del os.environ[variable]
         try:
             hello = self._hello()
         except Exception as error:  # noqa: BLE001 - a torch that can't be imported is an answer, not a crash

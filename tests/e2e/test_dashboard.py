@@ -1,0 +1,185 @@
+"""The dashboard in a real browser, started with the literal command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Locator, sync_playwright
+
+from tests.app import seed
+from tests.e2e.browser import CHROMIUM, ROOT, Watched, launch, served
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path(CHROMIUM).exists(), reason=f"no {CHROMIUM}: apt-get install chromium"),
+]
+
+ROW = 30
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    database = seed.realistic(tmp_path_factory.mktemp("e2e") / "realistic.db")
+    with served(database, cwd=ROOT, target="app") as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        opened = launch(playwright)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def watched(browser: Browser) -> Iterator[Watched]:
+    """A fresh session; whatever it does, it must report no error and ask nobody else for anything."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    one = Watched(context.new_page())
+    yield one
+    context.close()
+    assert one.errors == []
+    assert one.foreign == []
+
+
+def query(watched: Watched) -> dict[str, str]:
+    return {key: values[0] for key, values in parse_qs(urlsplit(watched.page.url).query).items()}
+
+
+def click_row(table: Locator, row: int, x: int) -> None:
+    """Click in a data row (from 0) of a table, ``x`` pixels from its left edge."""
+    table.scroll_into_view_if_needed()
+    table.click(position={"x": x, "y": ROW * (row + 1) + ROW // 2})
+
+
+def tables(watched: Watched) -> Locator:
+    return watched.page.locator('[data-testid="stDataFrame"]')
+
+
+def test_first_screen_then_a_row_to_its_evidence(watched: Watched, url: str) -> None:
+    watched.visit(url)
+    assert "30 of 32 ok" in watched.page.inner_text('[data-testid="stMain"]')
+    click_row(tables(watched).nth(1), row=1, x=60)
+    watched.page.wait_for_url("**/why?**")
+    watched.settle()
+    asked = query(watched)
+    assert (asked["w"], asked["e"]) == ("graphs.breaks", "141")
+    assert "2 graph break sites" in watched.page.inner_text('[data-testid="stMain"]')
+
+
+def test_picking_a_run_is_in_the_url_and_back_undoes_it(watched: Watched, url: str) -> None:
+    watched.visit(url)
+    click_row(tables(watched).first, row=2, x=15)
+    watched.page.wait_for_url("**run=3**")
+    watched.settle()
+    assert watched.page.get_by_role("heading", name="Run 3").is_visible()
+    watched.page.go_back()
+    watched.page.get_by_role("heading", name="Run 5").wait_for()
+    watched.settle()
+    assert "run" not in query(watched)
+
+
+def test_a_mark_opens_its_evaluation(watched: Watched, url: str) -> None:
+    watched.visit(f"{url}/workload?w=matmul.fp32_1024")
+    watched.charts_drawn(4)
+    panel = watched.page.locator('[data-testid="stVegaLiteChart"]').nth(2)
+    panel.locator('path[aria-label*="torch: 2.12.0+cpu; median"]').click()
+    watched.page.wait_for_url("**/why?**")
+    watched.settle()
+    asked = query(watched)
+    # Its only bucket is the one that is shown anyway, and so not in the URL.
+    assert asked["w"] == "matmul.fp32_1024"
+    chosen = watched.page.locator("code").filter(has_text="evaluator repro").inner_text()
+    # Run 3 is the one of 2.12.0; each run has 32 evaluations, in which matmul is the tenth.
+    assert f"repro {2 * 32 + 10} " in chosen and asked["e"] == str(2 * 32 + 10)
+
+
+def test_a_failure_opens_its_evaluation(watched: Watched, url: str) -> None:
+    watched.visit(f"{url}/workload?w=models.llama")
+    watched.charts_drawn(4)
+    panel = watched.page.locator('[data-testid="stVegaLiteChart"]').first
+    panel.locator('[aria-label*="no value: ✗ timeout"]').click()
+    watched.page.wait_for_url("**/why?**")
+    watched.settle()
+    assert query(watched)["b"] == "batch=1,seq=256"
+    assert "longer than 300 s" in watched.page.inner_text('[data-testid="stMain"]')
+
+
+def test_a_view_can_be_sent_to_a_colleague(watched: Watched, browser: Browser, url: str) -> None:
+    watched.visit(f"{url}/why?w=shapes.recompiles")
+    watched.page.get_by_label("Shape bucket").click()
+    watched.page.get_by_role("option", name="batch=9").click()
+    watched.page.wait_for_url("**b=batch**")
+    watched.page.get_by_role("tab", name="Recompiles").click()
+    watched.page.wait_for_url("**tab=Recompiles**")
+    watched.settle()
+    shown = watched.page.inner_text('[data-testid="stMain"]')
+    assert "ran eager after the recompile limit" in shown
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    other = Watched(context.new_page())
+    other.visit(watched.page.url)
+    assert other.page.inner_text('[data-testid="stMain"]') == shown
+    assert (other.errors, other.foreign) == ([], [])
+    context.close()
+
+
+def test_filters_follow_from_page_to_page(watched: Watched, url: str) -> None:
+    watched.visit(f"{url}/workload?w=pointwise.silu&variant=dynamic")
+    watched.page.get_by_role("link", name="Why").click()
+    watched.page.wait_for_url("**/why**")
+    watched.settle()
+    assert query(watched) == {"w": "pointwise.silu", "variant": "dynamic"}
+
+
+def test_hostile_names_do_nothing(watched: Watched, tmp_path: Path) -> None:
+    database = seed.hostile(tmp_path / "hostile.db")
+    dialogs: list[str] = []
+    watched.page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+    with served(database, cwd=ROOT, target="app") as address:
+        for path in (
+            "/",
+            "/?tab=Failures+and+logs",
+            "/workload",
+            "/why",
+            "/why?tab=Kernels",
+            "/why?tab=Environment",
+        ):
+            watched.visit(address + path)
+            assert (
+                watched.page.locator('[data-testid="stMain"] :is(script, img[src*="evil"], b)').count() == 0
+            )
+            assert watched.page.locator('[data-testid="stMain"] a[href*="evil"]').count() == 0
+        assert "<script>alert(1)</script> **bold**" in watched.page.inner_text("h1")
+    assert dialogs == []
+
+
+def test_command_works_from_elsewhere_and_says_how_to_begin(watched: Watched, tmp_path: Path) -> None:
+    absent = tmp_path / "results" / "none.db"
+    with served(absent, cwd=tmp_path, target=str(ROOT / "app")) as address:
+        watched.visit(address)
+        assert f"python -m evaluator run --db {absent}" in watched.page.inner_text('[data-testid="stMain"]')
+
+
+def test_pictures_of_every_page_in_both_themes(url: str, tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "tests.e2e.screenshots",
+        url,
+        str(tmp_path),
+        "--workload",
+        "models.llama",
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    names = {f"{page}-{theme}.png" for page in ("runs", "workload", "why") for theme in ("light", "dark")}
+    assert {Path(line).name for line in done.stdout.splitlines()} == names
+    assert all((tmp_path / name).stat().st_size > 20_000 for name in names)
+    assert (tmp_path / "runs-light.png").read_bytes() != (tmp_path / "runs-dark.png").read_bytes()

@@ -1,0 +1,173 @@
+"""The script of `repro` stands alone and shows the recorded break, recompile, error and accuracy figure again."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+pytestmark = pytest.mark.slow
+
+WORKLOADS = {
+    "breaks_here": """
+        import torch
+        BUCKETS = [{"n": 8}]
+        COMPILE = {"backend": "aot_eager"}
+        def build():
+            def call(x):
+                y = torch.sin(x)
+                print("between")
+                return y.sum()
+            return call
+        def inputs(bucket):
+            return (torch.randn(bucket["n"]),), {}
+    """,
+    "recompiles": """
+        import torch
+        BUCKETS = [{"k": 2}, {"k": 3}]
+        COMPILE = {"backend": "aot_eager", "dynamic": False}
+        def build():
+            def call(x, k):
+                return torch.sin(x) * k
+            return call
+        def inputs(bucket):
+            return (torch.randn(8), bucket["k"]), {}
+    """,
+    "fails": """
+        import torch
+        BUCKETS = [{"n": 8}]
+        COMPILE = {"backend": "aot_eager", "fullgraph": True}
+        def build():
+            def call(x):
+                return x + 1 if x.sum() > 0 else x - 1
+            return call
+        def inputs(bucket):
+            return (torch.randn(bucket["n"]),), {}
+    """,
+    "wrong": """
+        from __future__ import annotations
+        import torch
+        BUCKETS = [{"n": 8}]
+        COMPILE = {"backend": "aot_eager"}
+        TRAINING = True
+        class Off(torch.nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.line = torch.nn.Linear(8, 8)
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                y = torch.tanh(self.line(x))
+                return y + 0.01 if torch.compiler.is_compiling() else y
+        def build():
+            return Off()
+        def inputs(bucket):
+            return (torch.randn(bucket["n"], 8),), {}
+    """,
+}
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("repro")
+    command = ["run", "--no-packs", "--db", str(folder / "r.db")]
+    for name, text in WORKLOADS.items():
+        lines = text.splitlines()
+        (folder / f"{name}.py").write_text("\n".join(line[8:] for line in lines) + "\n")
+        command += ["--workloads", str(folder / f"{name}.py")]
+    evaluator(*command)
+    return folder / "r.db"
+
+
+def evaluator(*arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "evaluator", *arguments],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def recorded(database: Path, workload: str, bucket: str) -> dict[str, Any]:
+    document = json.loads(evaluator("show", "latest", "--json", "--db", str(database)))
+    (found,) = [e for e in document["evaluations"] if (e["workload"], e["bucket"]) == (workload, bucket)]
+    return found  # type: ignore[no-any-return]
+
+
+def reproduce(database: Path, evaluation: dict[str, Any], folder: Path) -> str:
+    """What the script prints under an interpreter that can't see this project."""
+    script = folder / "repro.py"
+    evaluator("repro", str(evaluation["id"]), "--db", str(database), "--output", str(script))
+    python = os.environ.get("COMPILEWATCH_TEST_BARE_PYTHON", sys.executable)
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [python, "-I", str(script)], cwd=folder, env=clean, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def row(output: str, name: str) -> tuple[str, str]:
+    """What the script found here, and what it says was recorded."""
+    found = re.search(rf"^{re.escape(name)}\s+here (.*?)\s+recorded (.*)$", output, re.MULTILINE)
+    assert found, output
+    return found.group(1).strip(), found.group(2).strip()
+
+
+def test_a_graph_break_is_shown_again_with_its_place(database: Path, tmp_path: Path) -> None:
+    evaluation = recorded(database, "breaks_here", "n=8")
+    assert evaluation["facts"]["break_events"] == 1
+    output = reproduce(database, evaluation, tmp_path)
+    assert row(output, "break_events") == ("1", "1")
+    assert row(output, "graphs") == ("2", "2")
+    (site,) = evaluation["breaks"]
+    assert re.search(rf"graph break: .* at repro.py:\d+ in call \({site['id']}\)", output)
+    assert "print" in re.search(r"graph break: (.*) at", output)[1]  # type: ignore[index]
+
+
+def test_a_recompile_is_shown_again_in_its_bucket(database: Path, tmp_path: Path) -> None:
+    evaluation = recorded(database, "recompiles", "k=3")
+    assert evaluation["facts"]["recompiles"] == 1
+    output = reproduce(database, evaluation, tmp_path)
+    assert row(output, "recompiles") == ("1", "1")
+    assert "recompile: 0/0: k == 2" in output
+
+
+def test_a_compile_error_is_shown_again(database: Path, tmp_path: Path) -> None:
+    evaluation = recorded(database, "fails", "n=8")
+    assert evaluation["status"] == "compile_error"
+    output = reproduce(database, evaluation, tmp_path)
+    here, said = row(output, "error, compiled")
+    assert "Unsupported: Data-dependent branching" in here
+    assert "Data-dependent branching" in said
+
+
+def test_an_accuracy_failure_is_shown_again_with_its_figures(database: Path, tmp_path: Path) -> None:
+    evaluation = recorded(database, "wrong", "n=8")
+    assert evaluation["accuracy"]["verdict"] == "fail"
+    output = reproduce(database, evaluation, tmp_path)
+    for name in ("max_abs", "rmse_fp64", "eager_rmse_fp64"):
+        here, said = row(output, name)
+        assert float(here) == pytest.approx(float(said), rel=1e-6), name
+    assert float(row(output, "max_abs")[0]) == pytest.approx(0.01, rel=1e-4)
+
+
+def test_an_evaluation_that_is_not_there_is_one_sentence(database: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "evaluator", "repro", "99999", "--db", str(database)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "99999" in done.stderr
