@@ -80,6 +80,8 @@ def history(
     if not failures.empty:
         rail = failure_rail(failures, x, color, buckets)
         chart = alt.layer(chart, rail).resolve_scale(y="independent")
+    elif not measured:
+        chart = alt.layer(chart, remark("not measured"))
     return chart.properties(height=PANEL_HEIGHT, autosize=FIT_WIDTH).configure_view(strokeWidth=0)
 
 
@@ -94,7 +96,7 @@ def value_axis(low: float, high: float, *, rail: bool, measured: bool) -> alt.Ax
     """The log axis of a measured quantity: no number on the rail of failures, none at all if nothing was measured."""
     floor = low * (high / low) ** RAIL_SHARE if rail else low
     values = log_ticks(floor, high) if measured else []
-    return alt.Axis(values=values, format="~s" if high >= 10_000 else "~g", grid=True)
+    return alt.Axis(values=values, format="~s" if high >= 10_000 else "~g", grid=True, minExtent=34)
 
 
 def log_ticks(low: float, high: float) -> list[float]:
@@ -157,7 +159,10 @@ def log_domain(values: Sequence[float], rail: bool) -> tuple[float, float]:
     does not fill the panel; with ``rail`` the lower end makes room for the marks of failures."""
     low, high = min(values), max(values)
     widen = math.sqrt(2 / (high / low)) if high / low < 2 else 1.0
-    low, high = low / widen * 0.95, high * widen * 1.05
+    low, high = low / widen, high * widen
+    # Room for a mark's own size: 5% of the value, or of the axis where that is more.
+    margin = max(1.05, (high / low) ** 0.05)
+    low, high = low / margin, high * margin
     if rail:
         low /= (high / low) ** (RAIL_SHARE / (1 - RAIL_SHARE))
     return low, high
@@ -205,6 +210,14 @@ def failure_rail(
     )
 
 
+def remark(text: str) -> alt.Chart:
+    """Words in the upper right corner of a panel."""
+    mark = alt.Chart(pd.DataFrame({"word": [text]})).mark_text(
+        align="right", baseline="top", dx=-4, dy=4, color=theme.NEUTRAL_COLOR
+    )
+    return mark.encode(x=alt.value("width"), y=alt.value(0), text="word:N")
+
+
 def phases(frame: pd.DataFrame, *, unit: str = "s") -> alt.LayerChart:
     """Where a cold compile went: one stacked bar. ``frame``: phase, value (in ``unit``), in the order to stack."""
     order = frame["phase"].tolist()
@@ -221,7 +234,7 @@ def phases(frame: pd.DataFrame, *, unit: str = "s") -> alt.LayerChart:
         alt.Chart(frame.assign(start=ends - frame["value"], end=ends))
         .mark_bar(height=18)
         .encode(
-            x=alt.X("start:Q", title=title, axis=alt.Axis(grid=False)),
+            x=alt.X("start:Q", title=title, axis=alt.Axis(grid=False, tickCount=8)),
             x2="end:Q",
             color=color,
             tooltip=[alt.Tooltip("phase:N"), alt.Tooltip("value:Q", title=unit, format=_FOUR_DIGITS)],

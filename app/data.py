@@ -24,6 +24,7 @@ from db.session import DEFAULT_DATABASE, database_url, open_reader, reader_engin
 from evaluator.errors import UserError
 
 DATABASE_VARIABLE: Final = "COMPILEWATCH_DB"
+FIRST_RUN: Final = "python -m evaluator run --tag quickstart"
 ROOT: Final = Path(__file__).resolve().parents[1]
 
 # Shown instead of a file where its text would hang the browser; the download has all of it.
@@ -44,7 +45,7 @@ class Database:
     @property
     def option(self) -> str:
         """What a command needs after it to mean this database; empty where it is the default one."""
-        return "" if self.place == DEFAULT_DATABASE else f" --db {shlex.quote(self.place)}"
+        return _option(self.place)
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,10 @@ class Unavailable:
     title: str
     sentence: str
     command: str | None = None
+
+
+def _option(place: str) -> str:
+    return "" if place == DEFAULT_DATABASE else f" --db {shlex.quote(place)}"
 
 
 def located() -> str:
@@ -71,11 +76,19 @@ def opened(location: str) -> Database | Unavailable:
     """Look at the database: what there is to read, or why there is nothing."""
     try:
         url = database_url(location)
+        path = sqlite_path(url)
+        if path is not None and not path.exists():
+            return _first_run(url, f"{place(url)} does not exist yet.")
         with translated(url):
             require_exists(url)
             return _looked_at(url)
     except UserError as error:
         return unavailable("The database can't be read", error)
+
+
+def _first_run(url: URL, found: str) -> Unavailable:
+    sentence = f"{found} This evaluates a few real workloads in under five minutes and records them there:"
+    return Unavailable("No runs yet", sentence, f"{FIRST_RUN}{_option(place(url))}")
 
 
 def unavailable(title: str, error: UserError) -> Unavailable:
@@ -94,8 +107,9 @@ def _looked_at(url: URL) -> Database | Unavailable:
             # Another file put in this place may count its rows just alike.
             identity = path.stat().st_ino if path else 0
             return Database(url.render_as_string(hide_password=False), place(url), (identity, *stamp))
+    if found == "empty":
+        return _first_run(url, f"{place(url)} has nothing in it yet.")
     titles = {
-        "empty": "No runs yet",
         "older": "The database is older than this dashboard",
         "newer": "The database is newer than this dashboard",
         "foreign": "This is a database of something else",

@@ -6,8 +6,6 @@ import streamlit as st
 
 from app import data
 
-FIRST_RUN = "python -m evaluator run"
-
 
 def show(found: data.Unavailable) -> None:
     """Why the database has nothing to show. Its sentence may hold file names, so it is drawn as text."""
@@ -22,11 +20,9 @@ def show(found: data.Unavailable) -> None:
     )
 
 
-def nothing_evaluated() -> None:
+def nothing_evaluated(database: data.Database) -> None:
     """A database with runs, or none, but no evaluation of any workload."""
     with st.container(border=True, key="nothing-evaluated"):
         st.subheader("No workload was evaluated yet", anchor=False)
-        st.text(
-            "The database is there and has no evaluation in it. This evaluates the workloads and fills it:"
-        )
-        st.code(FIRST_RUN, language="bash")
+        st.text("The database is there and has no evaluation in it. This evaluates a few real workloads:")
+        st.code(f"{data.FIRST_RUN}{database.option}", language="bash")

@@ -98,12 +98,9 @@ def recompiles(database: Database, record: EvaluationRecord) -> None:
         caption="In the order they happened. Pick one to read the guard.",
     )
     if row is not None:
-        guard = found.iloc[row]["guard"]
-        st.code(
-            guard if isinstance(guard, str) else str(found.iloc[row]["reason"]),
-            language="python",
-            wrap_lines=True,
-        )
+        picked = found.iloc[row]
+        lines = [("failed", picked["reason"]), ("guard", picked["guard"])]
+        kept_files.shown("\n".join(f"{name}: {text}" for name, text in lines if isinstance(text, str)))
 
 
 def kernels(database: Database, record: EvaluationRecord) -> None:

@@ -42,7 +42,8 @@ def _of_status(record: EvaluationRecord) -> list[Finding]:
     if record.status in theme.PASSED_STATUSES:
         return []
     tone: Tone = "note" if record.status in theme.NEUTRAL_STATUSES else "bad"
-    return [Finding(tone, f"The cell ended as {theme.STATUS_WORDS[record.status][1]}.")]
+    lead = "Failed" if tone == "bad" else "No result to judge"
+    return [Finding(tone, f"{lead}: {theme.STATUS_WORDS[record.status][1]}.")]
 
 
 def note(row: Mapping[Any, Any]) -> str | None:

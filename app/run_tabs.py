@@ -27,19 +27,21 @@ def cells(database: Database, run: int) -> None:
     # A column that says the same in every row is left to the CSV.
     varying = [name for name in ("variant", "target", "torch") if found[name].nunique() > 1]
     columns: dict[str, Any] = {
-        "workload": tables.text("workload", width=135),
-        "bucket": tables.text("bucket", width=135),
+        "workload": tables.text("workload", width=165),
+        "bucket": tables.text("bucket", width=120),
         **{name: tables.text(name, width=75) for name in varying},
-        "status": tables.status(width=120),
+        "status": tables.status(width=115),
         "graphs": tables.whole("graphs", width=55),
         "graph_breaks": tables.whole("breaks", width=55, help="distinct sites"),
         "recompiles": tables.whole("recomp.", width=60, help="recompiles in this bucket's calls"),
         "compile.cold_s": tables.number("cold s", 2, width=60, help="cold compile"),
         "compile.warm_cache_s": tables.number("warm s", 2, width=60, help="compile with filled caches"),
-        "eager.wall_ms": tables.number("eager ms", 3, width=75, help="median of batch means"),
-        "compiled.wall_ms": tables.number("comp. ms", 3, width=75, help="compiled, median of batch means"),
-        "speed_up": tables.number(
-            "speed-up", 2, width=65, help="eager over compiled; none where code ran eager"
+        "eager.wall_ms": tables.significant("eager ms", 4, width=75, help="median of batch means"),
+        "compiled.wall_ms": tables.significant(
+            "comp. ms", 4, width=75, help="compiled, median of batch means"
+        ),
+        "speed_up": tables.significant(
+            "speed-up", 3, width=65, help="eager over compiled; none where code ran eager"
         ),
         "note": tables.text("note", width=260),
     }
@@ -117,8 +119,11 @@ def environment(database: Database, run: int) -> None:
     table = pd.concat([replicas.drop(columns="conditions"), conditions], axis=1).dropna(
         axis="columns", how="all"
     )
+    columns = {str(name): tables.text(str(name)) for name in table if name != "unix_s"}
+    if "started_at" in columns:
+        columns["started_at"] = tables.moment("started (UTC)")
     st.caption("Conditions at the start of each replica")
-    tables.show(table, {str(name): tables.text(str(name)) for name in table}, key=f"replicas-{run}")
+    tables.show(table, columns, key=f"replicas-{run}")
 
 
 def files(database: Database, run: int) -> None:

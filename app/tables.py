@@ -26,6 +26,11 @@ def number(label: str, decimals: int, *, width: int | None = None, help: str | N
     return st.column_config.NumberColumn(label, format=f"%.{decimals}f", width=width, help=help)
 
 
+def significant(label: str, digits: int, *, width: int | None = None, help: str | None = None) -> Any:
+    """A column of numbers of very different size, each with that many significant digits."""
+    return st.column_config.NumberColumn(label, format=f"%.{digits}g", width=width, help=help)
+
+
 def whole(label: str, *, width: int | None = None, help: str | None = None) -> Any:
     """A column of counts."""
     return st.column_config.NumberColumn(label, format="%d", width=width, help=help)

@@ -25,13 +25,15 @@ class Earlier:
     """What a resumed run recorded before.
 
     ``outcomes``: probes by evaluation id; ``finished``: evaluations that are; ``environments``: their hashes;
-    ``definitions``: the definition hash of each workload.
+    ``definitions``: the definition hash of each workload; ``repeats``: calls a timing round, by (workload, variant)
+    and bucket.
     """
 
     outcomes: Mapping[str, Mapping[ProbeKey, Outcome]]
     finished: frozenset[str]
     environments: frozenset[str]
     definitions: Mapping[str, str]
+    repeats: Mapping[tuple[str, str], Mapping[str, int]]
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class Controller:
                 self._evaluations[key] = run_records.evaluation_id(settings.run, environment.hash, cell)
                 known = earlier.outcomes.get(self._evaluations[key], {}) if earlier else {}
                 self._outcomes[key] = dict(known)
+        self._repeats = earlier.repeats if earlier else {}
         self._announced: set[str] = set()
         self._finished: set[str] = set(earlier.finished) if earlier else set()
 
@@ -132,7 +135,7 @@ class Controller:
         units = plan([environment.supported for environment in self._environments], self._settings.replicas)
         left = [unit for unit in units if not self._is_done(unit)]
         self._progress.plan(left, done=len(units) - len(left))
-        work = UnitWork(self._settings, self._scratch, self._evaluations, self._progress)
+        work = UnitWork(self._settings, self._scratch, self._evaluations, self._progress, self._repeats)
         last = {key: index for index, unit in enumerate(left) for key in _keys(unit)}
         group: tuple[int, int] | None = None
         for index, unit in enumerate(left):

@@ -69,9 +69,15 @@ class Unit:
 
     @property
     def label(self) -> str:
+        """What is shown of it; the first replica and interpreter go without saying."""
         variant = "" if self.variant == "default" else f" [{self.variant}]"
         bucket = self.buckets[0] if len(self.buckets) == 1 else f"{len(self.buckets)} buckets"
-        return f"{self.workload}{variant} {bucket}: {self.kind}"
+        place = [
+            f"{name} {index}"
+            for name, index in (("replica", self.replica), ("python", self.environment))
+            if index
+        ]
+        return f"{self.workload}{variant} {bucket}: {self.kind}" + (f" ({', '.join(place)})" if place else "")
 
 
 def plan(cells: Sequence[Sequence[Cell]], replicas: int) -> list[Unit]:

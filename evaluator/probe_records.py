@@ -24,6 +24,19 @@ LOG_TAIL_BYTES: Final = 4096
 LOG_KEPT_BYTES: Final = 10_000_000
 
 
+# Fields of a result that say whose it is, and those it may leave out.
+_ENVELOPE: Final = frozenset({"kind", "id", "probe", "bucket"})
+_NOTHING_SAID: Final[Record] = {
+    "reason": None,
+    "stage": None,
+    "error": None,
+    "samples": [],
+    "accuracy": None,
+    "differences": [],
+    "timing_protocol": None,
+}
+
+
 @dataclass
 class Files:
     """What the processes of a step left: artifacts to keep, and the evidence of traced walks, by process."""
@@ -80,6 +93,7 @@ def probe_record(run: str, evaluation: str, key: ProbeKey, settled: Settled, fil
     """The record of one probe. ``key``: its replica, probe and cache state."""
     replica, probe, cache = key
     result, attempt = settled.result, settled.attempt
+    said = {name: value for name, value in result.items() if name not in _ENVELOPE and value is not None}
     record: Record = {
         "type": "probe",
         "run": run,
@@ -88,15 +102,10 @@ def probe_record(run: str, evaluation: str, key: ProbeKey, settled: Settled, fil
         "probe": probe,
         "cache": cache,
         "attempt": 1,
-        "status": result["status"],
-        "reason": result.get("reason"),
-        "stage": result.get("stage"),
-        "error": result.get("error"),
-        "samples": result.get("samples") or [],
-        "facts": dict(result.get("facts") or {}),
-        "accuracy": result.get("accuracy"),
-        "differences": result.get("differences") or [],
-        "timing_protocol": result.get("timing_protocol"),
+        **_NOTHING_SAID,
+        # What a worker says beyond the known fields (another accuracy series) is kept as it says it.
+        **said,
+        "facts": dict(said.get("facts") or {}),
         "breaks": [],
         "recompile_reasons": [],
         "kernels": [],

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from db.queries.resume import UnfinishedRun, unfinished_run
 from db.queries.runs import LATEST, list_runs
+from db.queries.show import run_document
 from db.session import open_reader
 from evaluator import machine, options
 from evaluator.controller import Earlier
@@ -44,6 +45,7 @@ def resumable(database: str, reference: str) -> tuple[Settings, Earlier]:
         with engine.connect() as connection:
             wanted = _latest_unfinished(list_runs(connection)) if reference == LATEST else reference
             run = unfinished_run(connection, wanted)
+            evaluations = run_document(connection, run.uuid)["evaluations"]
             of = next(row.machine for row in list_runs(connection) if row.id == run.id)
     finally:
         engine.dispose()
@@ -54,7 +56,7 @@ def resumable(database: str, reference: str) -> tuple[Settings, Earlier]:
         raise UserError(f"run {name} is still going on: wait for it, or end it before resuming it")
     if of != machine.machine_id():
         raise UserError(f"run {name} was begun on another machine: resume it there")
-    return _settings(run), _earlier(run)
+    return _settings(run), _earlier(run, evaluations)
 
 
 def _latest_unfinished(runs: Sequence[Any]) -> str:
@@ -85,14 +87,20 @@ def _settings(run: UnfinishedRun) -> Settings:
         raise UserError(f"{error} (resume in the folder in which the run was begun)") from None
 
 
-def _earlier(run: UnfinishedRun) -> Earlier:
+def _earlier(run: UnfinishedRun, evaluations: Sequence[dict[str, Any]]) -> Earlier:
     outcomes: dict[str, dict[ProbeKey, Outcome]] = {}
     for (evaluation, replica, probe, cache), (status, reason) in run.outcomes.items():
         key: Any = (replica, probe, cache)
         outcomes.setdefault(evaluation, {})[key] = Outcome(status, reason)  # type: ignore[arg-type]
+    repeats: dict[tuple[str, str], dict[str, int]] = {}
+    for one in evaluations:
+        fixed = (one["timing"]["protocol"] or {}).get("repeats")
+        if fixed:
+            repeats.setdefault((one["workload"], one["variant"]), {}).setdefault(one["bucket"], fixed)
     return Earlier(
         outcomes=outcomes,
         finished=frozenset(uuid for uuid, status in run.evaluations.items() if status is not None),
         environments=frozenset(run.plan.get("environments", ())),
         definitions=run.plan.get("definitions", {}),
+        repeats=repeats,
     )

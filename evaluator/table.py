@@ -75,7 +75,7 @@ def _fact(facts: Document, name: str) -> str:
 
 def table(evaluations: Sequence[Document]) -> str:
     """The evaluations as an aligned table, with a torch column where there is more than one environment."""
-    versions = [(e.get("environment") or {}).get("torch") or MISSING for e in evaluations]
+    versions = _environments(evaluations)
     rows = [row(evaluation) for evaluation in evaluations]
     headings = list(_HEADINGS)
     numbers_from = _NUMBERS_FROM
@@ -87,6 +87,19 @@ def table(evaluations: Sequence[Document]) -> str:
     if any((e.get("facts") or {}).get("recompile_limit_hit") for e in evaluations):
         lines.append("! the recompile limit was hit: what came after it ran eager")
     return "\n".join(lines)
+
+
+def _environments(evaluations: Sequence[Document]) -> list[str]:
+    """The torch version of each evaluation, with the environment's hash where one version stands for several."""
+    found = [evaluation.get("environment") or {} for evaluation in evaluations]
+    hashes: dict[str, set[str]] = {}
+    for one in found:
+        hashes.setdefault(one.get("torch") or MISSING, set()).add(one.get("hash") or MISSING)
+    return [
+        (one.get("torch") or MISSING)
+        + (f" {one['hash'][:8]}" if len(hashes[one.get("torch") or MISSING]) > 1 else "")
+        for one in found
+    ]
 
 
 def aligned(rows: Sequence[Sequence[str]], numbers_from: int, numbers_to: int) -> list[str]:

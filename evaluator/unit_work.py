@@ -44,7 +44,10 @@ class Done:
 
 
 class UnitWork:
-    """Runs units of one run. Remembers how often a timing round calls, so that every replica does alike."""
+    """Runs units of one run. Remembers how often a timing round calls, so that every replica does alike.
+
+    ``repeats``: what an earlier part of the run had, by (workload, variant) and bucket.
+    """
 
     def __init__(
         self,
@@ -52,12 +55,13 @@ class UnitWork:
         scratch: Scratch,
         evaluations: Mapping[CellKey, str],
         progress: Progress,
+        repeats: Mapping[tuple[str, str], Mapping[str, int]],
     ) -> None:
         self._settings = settings
         self._scratch = scratch
         self._evaluations = evaluations
         self._progress = progress
-        self._repeats: dict[tuple[str, str], dict[str, int]] = {}
+        self._repeats = {place: dict(buckets) for place, buckets in repeats.items()}
         self._processes = 0
 
     def measure(

@@ -35,7 +35,7 @@ def headline(database: Database) -> None:
         (
             "Newest run" if not head.running else "Newest run, not finished",
             f"{newest.get('ok', 0)} of {sum(newest.values())} ok",
-            theme.listed(amiss, 2) or "nothing amiss",
+            theme.listed(amiss, 2) or "every cell is ok",
         ),
     ]
     for column, (label, value, detail) in zip(st.columns([1, 1.2, 1, 1.2, 2]), cards, strict=True):
@@ -92,7 +92,7 @@ def page() -> None:
     listed = read(database, overview.runs)
     st.title("Runs", anchor=False)
     if listed.empty:
-        empty.nothing_evaluated()
+        empty.nothing_evaluated(database)
         return
     headline(database)
     run = pick_run(listed)

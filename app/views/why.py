@@ -77,7 +77,7 @@ def page(database: Database) -> None:
     filters = state.filters()
     if filters is None:
         st.title("Why", anchor=False)
-        empty.nothing_evaluated()
+        empty.nothing_evaluated(database)
         return
     st.title(f"Why · {theme.literal(filters.workload)}", anchor=False)
     left, right = st.columns([1, 2.6])
@@ -92,9 +92,10 @@ def page(database: Database) -> None:
         )
         return
     summary(record)
-    for tab, (_, draw) in zip(
-        st.tabs(list(TABS), key="tab", bind="query-params", on_change="rerun"), TABS.items(), strict=True
-    ):
+    # What failed is looked at first where something did; the URL's tab goes before that.
+    first = "Probes and logs" if theme.status_tone(record.status) == "failed" else None
+    opened = st.tabs(list(TABS), key="tab", bind="query-params", on_change="rerun", default=first)
+    for tab, draw in zip(opened, TABS.values(), strict=True):
         if tab.open:
             with tab:
                 draw(database, record)

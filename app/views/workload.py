@@ -68,8 +68,8 @@ def table(newest: pd.DataFrame, summary: pd.DataFrame, choices: history.Choices)
         "status": tables.status(width=115),
         "compile.cold_s": tables.number("cold s", 2, width=65),
         "compile.warm_cache_s": tables.number("warm s", 2, width=65),
-        "eager.wall_ms": tables.number("eager ms", 3, width=75),
-        "compiled.wall_ms": tables.number("compiled ms", 3, width=85),
+        "eager.wall_ms": tables.significant("eager ms", 4, width=75),
+        "compiled.wall_ms": tables.significant("compiled ms", 4, width=85),
         "graphs": tables.whole("graphs", width=55),
         "graph_breaks": tables.whole("breaks", width=55),
         "recompiles": tables.whole("recomp.", width=60),
@@ -92,7 +92,7 @@ def page(database: Database) -> None:
     filters = state.filters()
     if filters is None:
         st.title("Workload", anchor=False)
-        empty.nothing_evaluated()
+        empty.nothing_evaluated(database)
         return
     st.title(theme.literal(filters.workload), anchor=False)
     if filters.choices.stands_for:

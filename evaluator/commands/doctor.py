@@ -32,7 +32,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--selftest",
         action="store_true",
         help="plant known delays, breaks and errors, print what is measured of them, and which effect this machine "
-        "can show; takes about 5 minutes",
+        "can show; takes 5 to 10 minutes",
     )
 
 

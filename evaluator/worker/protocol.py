@@ -108,7 +108,8 @@ class Sample(TypedDict, total=False):
 
 
 class Limits(TypedDict):
-    """What one probe process may take before it is ended: seconds of wall time, MB of resident memory."""
+    """What a probe process may take before it is ended: ``time_s`` of wall time for one bucket's part of it (and for
+    what comes before any bucket), ``memory_mb`` of memory of its own, its children's included."""
 
     time_s: float
     memory_mb: float

@@ -13,12 +13,38 @@ import torch
 from evaluator.worker import calling
 from evaluator.worker.channel import Record
 from evaluator.worker.errors import describe_error, status_of
+from evaluator.worker.protocol import ErrorInfo, Status
 
 if TYPE_CHECKING:
     from workloads.registry import Bucket, Target, Variant, Workload
 
 # What a workload may raise: anything, SystemExit and exceptions of its own making included.
 WORKLOAD_ERRORS: Final = (BaseException,)
+
+
+# In these a compiled callable was called.
+_COMPILED_STAGES: Final = ("compile", "call")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What is said of a bucket that an exception ended."""
+
+    status: Status
+    reason: str
+    error: ErrorInfo
+
+
+def eager_ended(eager: BaseException, compiled: BaseException | None, *, returned: bool = False) -> Ended:
+    """The finding that eager itself raised; ``compiled``: what the compiled call raised, ``returned``: it did not."""
+    info = describe_error(eager)
+    reason = f"eager raised {info.get('type')}"
+    if returned:
+        reason += ", compiled returned"
+    elif compiled is not None:
+        reason += f", compiled raised {describe_error(compiled).get('type')}"
+    marked = ErrorInfo(**{**info, "message": f"EAGER: {info.get('message', '')}"})
+    return Ended(status_of(eager, "eager"), reason, marked)
 
 
 @dataclass(frozen=True)
@@ -62,16 +88,40 @@ class ProbeSession:
         self, bucket: Bucket, error: BaseException, stage: str, probe: str | None = None, **fields: Any
     ) -> None:
         """Report that ``error`` ended this bucket in ``stage``."""
-        info = describe_error(error)
+        ended = self.ended(bucket, error, stage)
         self.result(
-            bucket,
-            status_of(error, stage),
-            probe,
-            reason=f"{stage} raised {info.get('type')}",
-            stage=stage,
-            error=info,
-            **fields,
+            bucket, ended.status, probe, reason=ended.reason, stage=stage, error=ended.error, **fields
         )
+
+    def ended(self, bucket: Bucket, error: BaseException, stage: str) -> Ended:
+        """What to say of an exception in this stage.
+
+        Where a compiled call raised, eager is asked once: if it raises as well, that is the finding, and no
+        fault of the compiler.
+        """
+        if stage == "eager":
+            return eager_ended(error, None)
+        if stage in (*_COMPILED_STAGES, "timing"):
+            eager = self._eager_error(bucket, error)
+            if eager is not None:
+                return eager_ended(eager, error if stage in _COMPILED_STAGES else None)
+        info = describe_error(error)
+        return Ended(status_of(error, stage), f"{stage} raised {info.get('type')}", info)
+
+    def _eager_error(self, bucket: Bucket, while_handling: BaseException) -> BaseException | None:
+        try:
+            built = self.build()
+            args, kwargs = self.inputs(bucket)
+            calling.call(self.workload, built, args, kwargs, seed=self.seed, target=self.target)
+        except WORKLOAD_ERRORS as error:
+            # Python notes what was being handled; the compiled call's exception did not cause eager's.
+            link: BaseException | None = error
+            while link is not None:
+                if link.__context__ is while_handling:
+                    link.__context__ = None
+                link = link.__context__
+            return error
+        return None
 
     def build(self) -> Any:
         """A fresh module or callable; raises what build() raises."""

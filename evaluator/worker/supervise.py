@@ -132,11 +132,13 @@ def _watch(
 ) -> Ending:
     ending = Ending()
     finished = False
+    # The limit is for one bucket's part of a probe: a walk of ten buckets may take ten times as long as one.
+    part_begun = begun
     wait_status: int | None = None
     os.set_blocking(read_fd, False)
 
     def take(chunk: bytes) -> None:
-        nonlocal finished
+        nonlocal finished, part_begun
         for record in reader.feed(chunk):
             kind = record.get("kind")
             if kind == _STARTED:
@@ -145,6 +147,8 @@ def _watch(
                 finished = True
             else:
                 if kind == "stage":
+                    if _part(record) != _part(ending.stage):
+                        part_begun = time.monotonic()
                     ending.stage = record
                 forward(record)
 
@@ -164,7 +168,7 @@ def _watch(
             if pid == child:
                 wait_status = status
                 break
-            _apply_limits(child, limits, begun, ending, interrupted)
+            _apply_limits(child, limits, part_begun, ending, interrupted)
             if ending.status != "ok":
                 os.kill(child, signal.SIGKILL)
                 _, wait_status = os.waitpid(child, 0)
@@ -175,6 +179,10 @@ def _watch(
     ending.noise_bytes = reader.noise_bytes
     _judge(ending, wait_status, finished)
     return ending
+
+
+def _part(stage: dict[str, Any]) -> tuple[Any, Any]:
+    return stage.get("probe"), stage.get("bucket")
 
 
 def _read(fd: int) -> bytes | None:

@@ -9,9 +9,8 @@ from evaluator.worker.bucket_accuracy import STATUS_OF_VERDICT, BucketAccuracy
 from evaluator.worker.calling import Outcome
 from evaluator.worker.closeness import Rules, coarser
 from evaluator.worker.compare import ComparedCall, Noise, Verdict
-from evaluator.worker.errors import describe_error, status_of
-from evaluator.worker.protocol import ErrorInfo
-from evaluator.worker.session import WORKLOAD_ERRORS, ProbeSession
+from evaluator.worker.errors import describe_error
+from evaluator.worker.session import WORKLOAD_ERRORS, ProbeSession, eager_ended
 from evaluator.worker.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -133,12 +132,11 @@ def _report_eager_failure(
     session: ProbeSession, visit: Visit, failed: Failure, fields: dict[str, Any]
 ) -> None:
     """Eager is what the compiled run is held against; where it raised, that is the finding."""
-    info = describe_error(failed.error)
-    status = status_of(failed.error, failed.stage)
-    reason = failed.said()
     if failed.stage == "eager":
-        info = ErrorInfo(**{**info, "message": f"EAGER: {info['message']}"})
-        compiled = visit.failure
-        other = "returned" if compiled is None else f"raised {describe_error(compiled.error)['type']}"
-        reason = f"eager raised, compiled {other}"
-    session.result(visit.bucket, status, reason=reason, stage=failed.stage, error=info, **fields)
+        compiled = visit.failure.error if visit.failure is not None else None
+        ended = eager_ended(failed.error, compiled, returned=compiled is None)
+    else:
+        ended = session.ended(visit.bucket, failed.error, failed.stage)
+    session.result(
+        visit.bucket, ended.status, reason=ended.reason, stage=failed.stage, error=ended.error, **fields
+    )

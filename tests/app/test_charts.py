@@ -115,6 +115,11 @@ def test_panel_without_any_value_has_no_number_on_its_axis() -> None:
     assert all(y["axis"]["values"] == [] for y in logs)
 
 
+def test_panel_without_any_value_or_failure_says_so() -> None:
+    spec = drawn(points(), summary(), NONE)
+    assert [row["word"] for row in rows(spec) if "word" in row] == ["not measured"]
+
+
 def test_axis_numbers_stay_off_the_rail() -> None:
     axis = charts.value_axis(1.0, 100.0, rail=True, measured=True).to_dict()
     assert min(axis["values"]) >= 100**charts.RAIL_SHARE
@@ -160,10 +165,10 @@ def test_too_many_points_give_way_to_the_line() -> None:
 @pytest.mark.parametrize(
     ("values", "low", "high"),
     [
-        # By hand: 1 and 10 are a decade, each end gets 5%.
-        ([1.0, 10.0], 0.95, 10.5),
+        # By hand: 1 and 10 are a decade, each end gets a twentieth of it: 10^0.05 = 1.12202.
+        ([1.0, 10.0], 1 / 1.12202, 11.2202),
         # 2 and 2.02 are 1% apart: widened to a factor of two around their geometric mean of 2.01.
-        ([2.0, 2.02], 2.00997 / 2**0.5 * 0.95, 2.00997 * 2**0.5 * 1.05),
+        ([2.0, 2.02], 2.00997 / 2**0.5 / 1.05, 2.00997 * 2**0.5 * 1.05),
     ],
 )
 def test_log_domain(values: list[float], low: float, high: float) -> None:

@@ -114,7 +114,7 @@ def test_sites_and_events_are_both_said() -> None:
 
 def test_a_failed_cell_has_no_good_news_about_breaks() -> None:
     said = sentences(record("compile_error", verdict=None, graphs=0, compiles=0))
-    assert said["The cell ended as compile error."] == "bad"
+    assert said["Failed: compile error."] == "bad"
     assert "good" not in said.values()
     assert not [sentence for sentence in said if "reused" in sentence]
 

@@ -136,7 +136,7 @@ def test_why_says_code_ran_eager_after_the_limit(opens: Opener, databases: Datab
 def test_why_shows_the_error_of_the_probe_that_failed(opens: Opener, databases: Databases) -> None:
     app = opens(databases("realistic"), "why", w="failures.crash", tab="Probes and logs")
     shown = said(app)
-    assert "The cell ended as crashed." in shown
+    assert "Failed: crashed." in shown
     assert "signal 11 (segmentation fault)" in shown
     assert "printed by the workload" in shown
 

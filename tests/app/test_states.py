@@ -20,7 +20,7 @@ def test_absent_database_names_the_command(opens: Opener, tmp_path: Path, page: 
     path = tmp_path / "none.db"
     app = opens(path, page)
     assert not app.exception
-    assert f"python -m evaluator run --db {path}" in [code.value for code in app.code]
+    assert f"python -m evaluator run --tag quickstart --db {path}" in [code.value for code in app.code]
     assert not path.exists()
 
 
@@ -31,7 +31,7 @@ def test_empty_file_names_the_command(opens: Opener, tmp_path: Path, page: str |
     app = opens(path, page)
     assert not app.exception
     assert "No runs yet" in said(app)
-    assert f"python -m evaluator run --db {path}" in [code.value for code in app.code]
+    assert f"python -m evaluator run --tag quickstart --db {path}" in [code.value for code in app.code]
 
 
 @pytest.mark.parametrize("page", PAGES)

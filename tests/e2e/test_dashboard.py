@@ -164,7 +164,9 @@ def test_command_works_from_elsewhere_and_says_how_to_begin(watched: Watched, tm
     absent = tmp_path / "results" / "none.db"
     with served(absent, cwd=tmp_path, target=str(ROOT / "app")) as address:
         watched.visit(address)
-        assert f"python -m evaluator run --db {absent}" in watched.page.inner_text('[data-testid="stMain"]')
+        assert f"python -m evaluator run --tag quickstart --db {absent}" in watched.page.inner_text(
+            '[data-testid="stMain"]'
+        )
 
 
 def test_pictures_of_every_page_in_both_themes(url: str, tmp_path: Path) -> None:

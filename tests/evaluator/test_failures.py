@@ -18,8 +18,8 @@ REPOSITORY = Path(__file__).parents[2]
 WORKLOADS = Path(__file__).parent / "failures"
 # Some 25 s are needed where the C++ compiler works; what hangs costs this once.
 LIMIT_S = 90
-# No other process of this machine sleeps for this long, so a leftover is known by it.
-SLEEP = "86398"
+# No other process sleeps for this long, so a leftover is known by it, beside other runs of these tests too.
+SLEEP = str(10_000_000 + os.getpid())
 
 pytestmark = pytest.mark.slow
 

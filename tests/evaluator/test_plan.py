@@ -121,5 +121,12 @@ def test_a_demand_for_one_graph_reaches_the_walk() -> None:
     assert walk.fullgraph
 
 
+def test_a_unit_says_which_it_is() -> None:
+    both = [cells("w", ["a", "b"], variant="dynamic")] * 2
+    labels = {unit.label for unit in plan(both, 2)}
+    assert "w [dynamic] a: compile" in labels
+    assert "w [dynamic] 2 buckets: walk (replica 1, python 1)" in labels
+
+
 def test_nothing_to_do_is_no_units() -> None:
     assert plan([[]], 5) == []

@@ -76,6 +76,12 @@ def test_several_environments_are_told_apart_by_their_torch() -> None:
     assert [line.split()[0] for line in both] == ["torch", "2.13.0", "2.14.1"]
 
 
+def test_environments_of_one_torch_are_told_apart_by_their_hash() -> None:
+    environments = [{"torch": "2.13.0", "hash": letter * 64} for letter in "ab"]
+    rows = table([evaluation(environment=one) for one in environments]).splitlines()
+    assert [line[:15] for line in rows[1:]] == ["2.13.0 aaaaaaaa", "2.13.0 bbbbbbbb"]
+
+
 def test_the_recompile_limit_is_marked_and_explained() -> None:
     shown = table([evaluation(facts={"graphs": 0, "recompiles": 0, "recompile_limit_hit": True})])
     assert " 0! " in shown

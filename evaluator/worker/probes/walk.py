@@ -16,9 +16,15 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from evaluator.worker import calling
-from evaluator.worker.errors import describe_error, status_of
 from evaluator.worker.probes import timing
-from evaluator.worker.session import WORKLOAD_ERRORS, ProbeSession, start_trace, trace_file, trace_offset
+from evaluator.worker.session import (
+    WORKLOAD_ERRORS,
+    Ended,
+    ProbeSession,
+    start_trace,
+    trace_file,
+    trace_offset,
+)
 from evaluator.worker.trees import flatten
 
 if TYPE_CHECKING:
@@ -43,9 +49,8 @@ class BucketWalk:
     mutates: list[str] = field(default_factory=list)
     regions: list[str] | None = None
 
-    def fail(self, error: BaseException, stage: str) -> None:
-        self.status, self.stage, self.error = status_of(error, stage), stage, describe_error(error)
-        self.reason = f"{stage} raised {self.error.get('type')}"
+    def fail(self, ended: Ended, stage: str) -> None:
+        self.status, self.reason, self.error, self.stage = ended.status, ended.reason, ended.error, stage
 
 
 class CompileCount:
@@ -70,7 +75,7 @@ def run(session: ProbeSession) -> None:
         built = session.build()
     except WORKLOAD_ERRORS as error:
         for walk in walks:
-            walk.fail(error, "build")
+            walk.fail(session.ended(walk.bucket, error, "build"), "build")
             _report(session, walk)
         return
     count = CompileCount()
@@ -125,7 +130,7 @@ def _visit(
             calling.call(session.workload, compiled, args, kwargs, seed=session.seed, target=session.target)
             elapsed = time.perf_counter() - started
         except WORKLOAD_ERRORS as error:
-            walk.fail(error, stage)
+            walk.fail(session.ended(bucket, error, stage), stage)
             return
         walk.compiles[number - 1] += count.total - before
         if number == 1 and call == 0:
@@ -162,7 +167,7 @@ def _note_regions(session: ProbeSession, walk: BucketWalk, compiled: Any) -> Non
         with torch.autograd.profiler.profile() as profile:
             calling.call(session.workload, compiled, args, kwargs, seed=session.seed, target=session.target)
     except WORKLOAD_ERRORS as error:
-        walk.fail(error, "call")
+        walk.fail(session.ended(walk.bucket, error, "call"), "call")
         return
     names = {match.group(1) for event in profile.function_events if (match := _REGION.fullmatch(event.name))}
     walk.regions = sorted(names)

@@ -82,6 +82,18 @@ def test_a_hang_is_a_timeout_at_its_limit_though_signals_are_ignored(tmp_path: P
     assert ended["left"] == []
 
 
+def test_each_bucket_has_the_whole_time_limit(tmp_path: Path) -> None:
+    body = (
+        "for bucket in ('a', 'b', 'c'):\n"
+        "    writer.write({'kind': 'stage', 'stage': 'call', 'bucket': bucket, 'probe': 'walk'})\n"
+        "    time.sleep(0.8)\n"
+    )
+    assert supervise(tmp_path, body, time_s=2)["status"] == "ok"
+    stuck = body + "time.sleep(1000)"
+    ended = supervise(tmp_path, stuck, time_s=2)
+    assert (ended["status"], ended["bucket"]) == ("timeout", "c")
+
+
 def test_memory_beyond_the_limit_ends_the_child(tmp_path: Path) -> None:
     body = "held = []\nwhile True:\n    held.append(b'x' * 10_000_000)\n    time.sleep(0.002)"
     ended = supervise(tmp_path, body, memory_mb=300)
