@@ -67,7 +67,8 @@ def _evaluation(evaluation: Document) -> Iterator[str]:
         kind = "inherited break" if one.get("inherited") else "graph break"
         yield f"{kind} {one.get('id') or ''} at {one.get('file')}:{one.get('line')}: {_first_line(one.get('reason'))}"
     for one in evaluation.get("recompile_reasons", ()):
-        yield f"recompile of {one.get('function')}: {_first_line(one.get('reason'))}"
+        place = f"{one.get('function')} at {one.get('file')}:{one.get('line')}"
+        yield f"recompile of {place}: {_first_line(one.get('reason'))}"
     kernels = [kernel["name"] for kernel in evaluation.get("kernels", ())]
     if kernels:
         yield f"kernels: {', '.join(dict.fromkeys(kernels))}"

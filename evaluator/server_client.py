@@ -206,7 +206,6 @@ class Server:
     def _ask(self, request: Record, limit_s: float) -> Iterator[Record]:
         self._next_id += 1
         identity = self._next_id
-        deadline = time.monotonic() + limit_s
         line = (json.dumps({"id": identity, **request}) + "\n").encode()
         try:
             while line:
@@ -214,7 +213,8 @@ class Server:
         except OSError as error:
             raise ServerDied(f"the process server has ended ({error.strerror}); {self._log_tail()}") from None
         while True:
-            record = self._next_record(deadline)
+            # Each record says that the server is at work; the limit is for its silence.
+            record = self._next_record(time.monotonic() + limit_s)
             if record.get("id") != identity:
                 continue  # what an interrupted request left in the pipe
             yield record

@@ -84,7 +84,7 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
         type=options.positive,
         default=DEFAULT_TIMEOUT_S,
         metavar="S",
-        help=f"seconds one probe process may take; default {DEFAULT_TIMEOUT_S:g}",
+        help=f"seconds a probe may take for one bucket; default {DEFAULT_TIMEOUT_S:g}",
     )
     group.add_argument(
         "--memory-limit",
@@ -119,9 +119,11 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    # A run that is ended by its terminal or by a supervisor closes as one ended by Ctrl-C does.
+    # A run that is ended by its terminal or by a supervisor closes as one ended by Ctrl-C does; what the starter
+    # had ignored (nohup) stays ignored.
     for name in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(name, _interrupt)
+        if signal.getsignal(name) is not signal.SIG_IGN:
+            signal.signal(name, _interrupt)
     sweep()
     if arguments.resume is not None:
         return _resume(arguments)

@@ -130,7 +130,7 @@ def test_show_tells_the_same_to_a_reader(folder: Path, recorded: dict[str, Any])
     shown = evaluator(folder, "show", "first").stdout
     assert recorded["run"]["uuid"] in shown
     assert "quick     n=8     default  ok" in shown
-    assert "recompile of double: " in shown
+    assert "recompile of double at quick.py:9: " in shown
     assert "setup_error: " in shown
 
 
