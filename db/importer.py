@@ -20,13 +20,15 @@ CHUNK: Final = 200
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import brought. ``cut``: the file's last line was not whole, as a killed writer leaves it."""
+    """What an import brought. ``cut``: the file's last line was not whole, as a killed writer leaves it; ``finished``:
+    every run of the file is."""
 
     runs: tuple[str, ...]
     read: int
     new: int
     known: int
     cut: bool
+    finished: bool
 
 
 def import_records(
@@ -38,11 +40,13 @@ def import_records(
     records is a transaction: an import that was ended in the middle goes on when started again. ``progress`` gets
     (records done, records in the file). Raises UserError for a file or a database that can't be used.
     """
-    total, runs = 0, []
+    total, runs, ended = 0, [], set()
     for _, record in read_records(path):
         total += 1
         if record["type"] == "run":
             runs.append(str(record.get("uuid")))
+        elif record["type"] == "run_finished" and record.get("status") == "finished":
+            ended.add(str(record.get("run")))
     if not runs:
         raise UserError(f"{path} holds no run: `python -m evaluator run --records FILE` writes one")
     store = Store(database)
@@ -54,6 +58,7 @@ def import_records(
             done += len(part)
             if progress is not None:
                 progress(done, total)
-        return Imported(tuple(runs), done, store.counts.new, store.counts.known, ends_cut(path))
+        new, known = store.counts.new, store.counts.known
+        return Imported(tuple(runs), done, new, known, ends_cut(path), ended.issuperset(runs))
     finally:
         store.close()

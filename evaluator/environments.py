@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,12 +96,22 @@ def close_all(environments: Iterable[Environment]) -> None:
         environment.close()
 
 
+def toolchain_folder(python: Path) -> Path:
+    """Where an interpreter's C++ header and vector-instruction probe stay from run to run.
+
+    torch names the header after the compiler, its flags and the headers' own text, so another torch under the same
+    path finds nothing stale there.
+    """
+    key = hashlib.sha256(str(python).encode()).hexdigest()[:16]
+    return machine.cache_folder() / "toolchains" / key
+
+
 def server_log(scratch: Scratch, index: int) -> Path:
     return scratch.folder("logs") / f"server-{index}.log"
 
 
 def _open(settings: Settings, scratch: Scratch, index: int, python: Path) -> Environment:
-    temporary = scratch.folder(f"t{index}")
+    temporary = toolchain_folder(python)
     server = start_server(python, temporary, server_log(scratch, index))
     try:
         target = settings.selection.target

@@ -13,7 +13,14 @@ from evaluator.attempts import Attempt, Settled
 from evaluator.plan import ProbeKey
 from evaluator.sink import artifact
 from evaluator.trace.evidence import Evidence
-from evaluator.walk_records import evidence_fields, nothing_happened, ran_eager, read_evidence, trace_file
+from evaluator.walk_records import (
+    evidence_fields,
+    nothing_happened,
+    ran_eager,
+    read_evidence,
+    trace_file,
+    whole_graph,
+)
 from evaluator.worker.protocol import worst
 
 Record = dict[str, Any]
@@ -45,6 +52,7 @@ class Files:
     logs: dict[int, tuple[str, str]] = field(default_factory=dict)
     traces: dict[int, str] = field(default_factory=dict)
     evidence: dict[int, dict[str, Evidence]] = field(default_factory=dict)
+    fullgraph: bool = False
 
     def keep(self, kind: str, content: bytes) -> str:
         """Keep an artifact; its sha256."""
@@ -58,7 +66,7 @@ def collect(attempts: Sequence[Attempt], sources: Sequence[str], fullgraph: bool
 
     ``sources``: the workload sources, for short file names; ``fullgraph``: whether a break is an error here.
     """
-    files = Files()
+    files = Files(fullgraph=fullgraph)
     for attempt in attempts:
         log = read_ends(attempt.log, LOG_KEPT_BYTES)
         if log:
@@ -159,6 +167,7 @@ def _add_evidence(record: Record, attempt: Attempt, bucket: str, files: Files) -
     found = evidence_fields(evidence[bucket], files.keep)
     record["facts"] |= found["facts"]
     record["facts"]["ran_eager"] = ran_eager(bucket, regions, evidence)
+    record["facts"]["whole_graph"] = whole_graph(record["facts"], files.fullgraph, record["status"])
     record["artifacts"] += found["artifacts"]
     for name in ("breaks", "recompile_reasons", "kernels"):
         record[name] = found[name]

@@ -10,7 +10,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -129,7 +129,27 @@ class Server:
         self.close()
 
     def describe(self, sources: list[str], packs: bool, target: str) -> Described:
-        """The workloads of these sources. Raises ServerDied where the server can't say."""
+        """The workloads of these sources. Raises ServerDied where the server can't say.
+
+        A source that ends the process that loads it is a problem of that source alone.
+        """
+        try:
+            return self._describe(sources, packs, target)
+        except ServerDied:
+            sound, problems = [], []
+            for source in sources:
+                try:
+                    self._describe([source], False, target)
+                    sound.append(source)
+                except ServerDied as error:
+                    name = Path(source).stem
+                    problems.append({"name": name, "source": Path(source).name, "problem": str(error)})
+            if not problems:
+                raise
+            described = self._describe(sound, packs, target)
+            return replace(described, problems=[*described.problems, *problems])
+
+    def _describe(self, sources: list[str], packs: bool, target: str) -> Described:
         answer = self._single({"op": "describe", "sources": sources, "packs": packs, "target": target})
         return Described(
             workloads=answer.get("workloads", []),

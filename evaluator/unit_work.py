@@ -14,7 +14,7 @@ from evaluator.outcomes import Outcome, skip_reason
 from evaluator.plan import ProbeKey, Step, Unit
 from evaluator.probe_records import Files, Record, collect, merged, probe_record
 from evaluator.progress import Progress
-from evaluator.run_records import Settings
+from evaluator.run_records import SEED, Settings
 from evaluator.scratch import Scratch
 from evaluator.server_client import Server
 from evaluator.worker.protocol import SEVERITY
@@ -24,7 +24,6 @@ CellKey = tuple[int, str, str, str]
 
 # How times are taken: 7 rounds of about 50 ms, after at least 10 calls and 300 ms (a GPU's clock needs them).
 TIMING: Final = {"rounds": 7, "round_ms": 50, "warmup_calls": 10, "warmup_ms": 300}
-SEED: Final = 0
 
 
 @dataclass
@@ -80,6 +79,9 @@ class UnitWork:
                 cell = _cell(unit, bucket)
                 record = probe_record(self._settings.run, self._evaluations[cell], key, one, files[-1])
                 record["server"] = server.id
+                walked = settled.get(("walk", bucket))
+                if probe == "timing" and walked is not None and walked.attempt is not one.attempt:
+                    _not_what_was_walked(record)
                 before = records.get((bucket, key))
                 record = merged(before, record) if before else record
                 records[bucket, key] = record
@@ -147,6 +149,7 @@ class UnitWork:
             "mode": step.mode,
             "timing": self._timing(unit) if step.timing else None,
             "trace_dir": str(traces) if traces else None,
+            "temporary": str(self._scratch.folder("temporary")),
             "limits": attempt.limits,
             "log": str(attempt.log),
             "continued": continued,
@@ -178,6 +181,19 @@ class UnitWork:
         if protocol.get("repeats"):
             fixed = self._repeats.setdefault((unit.workload, unit.variant), {})
             fixed.setdefault(bucket, protocol["repeats"])
+
+
+def _not_what_was_walked(record: Record) -> None:
+    """Mark a timing that was made in a new process, after the one that walked the bucket had died.
+
+    The new process compiled fewer buckets, so its code may be static where the walk's was dynamic, or compiled
+    where the walk's ran eager: the numbers stay, and claim nothing of the evidence beside them.
+    """
+    for sample in record["samples"]:
+        sample["flags"] = [*(sample.get("flags") or []), "other_process"]
+    if record["status"] == "ok":
+        record["status"] = "not_comparable"
+        record["reason"] = "timed in a new process after the one that walked this bucket had died"
 
 
 def _cell(unit: Unit, bucket: str) -> CellKey:

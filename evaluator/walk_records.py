@@ -74,6 +74,19 @@ def nothing_happened() -> Record:
     return {name: _NOT_COUNTS.get(name, 0) for name in FACTS}
 
 
+def whole_graph(facts: Record, fullgraph: bool, status: str) -> str:
+    """Whether the whole call is one graph: yes, no, or untested.
+
+    Only ``fullgraph=True`` tests it, by refusing anything else. Without it a break, a frame left to eager or a call
+    of which nothing was compiled says no, and their absence proves nothing.
+    """
+    if fullgraph:
+        return {"ok": "yes", "compile_error": "no"}.get(status, "untested")
+    if facts.get("graph_breaks") or facts.get("skipped_frames") or facts.get("nothing_compiled"):
+        return "no"
+    return "untested"
+
+
 def ran_eager(bucket: str, regions: Sequence[str] | None, evidence: Mapping[str, Evidence]) -> str | None:
     """How many of the frames that the recompile limit stopped ran eager in a bucket: none, some or all of the call.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +26,9 @@ def run(request: Record, writer: RecordWriter) -> None:
     if request.get("target", "cpu") != "cuda":
         # Dynamo itself asks CUDA for its state even when a CPU function compiles.
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    if request.get("temporary"):
+        # The server's own temp directory holds the C++ header, which Inductor found when it was imported.
+        os.environ["TMPDIR"] = tempfile.tempdir = request["temporary"]
     op = request["op"]
     if op == "describe":
         writer.write(_describe(request))

@@ -53,7 +53,11 @@ PROBES: Final[tuple[ProbeName, ...]] = ("compile", "walk", "accuracy", "timing",
 METRICS: Final[dict[str, tuple[str, str]]] = {
     "import.torch_s": ("s", "importing torch in a new interpreter"),
     "import.compiler_s": ("s", "importing the compiler's modules after torch"),
-    "toolchain.header_s": ("s", "building the C++ precompiled header and the vector instruction probe, once"),
+    "toolchain.header_s": (
+        "s",
+        "the first C++ build of an environment: vector-instruction probe, precompiled header and one small "
+        "kernel; absent where the header was there already",
+    ),
     "compile.cold_s": (
         "s",
         "first call of the bucket alone in a new process with empty caches, to outputs ready; for training "

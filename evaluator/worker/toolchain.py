@@ -42,7 +42,7 @@ def prepare() -> Record:
 
     from evaluator.worker.errors import describe_error
 
-    was_ready = _ready_file().exists()
+    headers = _headers()
     loaded = set(sys.modules)
     started = time.perf_counter()
     try:
@@ -74,16 +74,47 @@ def prepare() -> Record:
             "samples": [],
         }
     imported = sorted(name for name in set(sys.modules) - loaded if name.split(".")[0] in _PRELOADED_PACKAGES)
-    _ready_file().write_text(json.dumps({"modules": imported}))
+    _note_ready(imported)
     sample: Sample = {"metric": "toolchain.header_s", "round": None, "value": elapsed, "flags": []}
-    return {"kind": "result", "status": "ok", "reason": None, "samples": [] if was_ready else [sample]}
+    built = _headers() - headers
+    return {"kind": "result", "status": "ok", "reason": None, "samples": [sample] if built else []}
+
+
+def _headers() -> set[Path]:
+    """The precompiled headers that are there."""
+    return set(Path(tempfile.gettempdir()).glob("torchinductor_*/precompiled_headers/**/*.gch"))
+
+
+def _made_by() -> list[str | None]:
+    """What the list of modules and the vector-instruction probe depend on."""
+    import torch
+
+    return [torch.__version__, torch.version.git_version, sys.version, os.environ.get("CXX")]
+
+
+def _note_ready(imported: list[str]) -> None:
+    known = imported
+    try:
+        before = json.loads(_ready_file().read_text())
+        if before["made_by"] == _made_by():
+            # What was preloaded is not imported again: the list only grows.
+            known = sorted({*before["modules"], *imported})
+    except (OSError, ValueError, KeyError):
+        known = imported
+    # Another run may read it meanwhile, so it appears whole.
+    draft = _ready_file().with_suffix(f".{os.getpid()}")
+    draft.write_text(json.dumps({"made_by": _made_by(), "modules": known}))
+    draft.replace(_ready_file())
 
 
 def preload() -> None:
     """Import in the server what a first compile would import, if a toolchain was prepared here before."""
     try:
-        modules = json.loads(_ready_file().read_text())["modules"]
+        ready = json.loads(_ready_file().read_text())
+        modules = ready["modules"] if ready["made_by"] == _made_by() else []
     except (OSError, ValueError, KeyError):
+        return
+    if not modules:
         return
     for name in modules:
         try:

@@ -22,7 +22,7 @@ def test_importing_twice_brings_nothing_the_second_time(database: str, tmp_path:
     assert first.new + first.known == len(records) and not first.cut
     before = row_counts(database)
     second = import_records(database, path)
-    assert second == Imported(first.runs, len(records), 0, len(records), False)
+    assert second == Imported(first.runs, len(records), 0, len(records), cut=False, finished=True)
     assert row_counts(database) == before
 
 

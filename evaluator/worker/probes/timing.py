@@ -114,6 +114,9 @@ def _time(session: ProbeSession, walk: BucketWalk, eager: Any, compiled: Any, co
             sides.append(Side(session, bucket, "compiled", compiled))
         warmed = [_warm_up(side, plan) for side in sides]
         repeats = _repeats(session, bucket, plan, [seconds for _, seconds in warmed], mutates)
+        # What lives now is not looked at again: a collection between rounds would walk torch's whole heap each time.
+        gc.collect()
+        gc.freeze()
         samples = _rounds(sides, plan["rounds"], repeats, mutates, count)
     samples += _no_device([side.mode for side in sides])
     status, reason = "ok", None

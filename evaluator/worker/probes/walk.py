@@ -7,8 +7,11 @@ in it at the end. Timing follows here, so that it times the code that serves.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
 # Under CUDA graphs call 1 warms, 2 records, 3 replays.
 _CUDA_GRAPH_CALLS: Final = 3
+_OUTPUTS: Final = (1, 2)
 _REGION: Final = re.compile(r"Torch-Compiled Region: (\d+/\d+)")
 
 
@@ -164,13 +168,41 @@ def _note_regions(session: ProbeSession, walk: BucketWalk, compiled: Any) -> Non
     session.stage("call", walk.bucket)
     args, kwargs = session.inputs(walk.bucket)
     try:
-        with torch.autograd.profiler.profile() as profile:
+        with _profile() as profile:
             calling.call(session.workload, compiled, args, kwargs, seed=session.seed, target=session.target)
     except WORKLOAD_ERRORS as error:
         walk.fail(session.ended(walk.bucket, error, "call"), "call")
         return
     names = {match.group(1) for event in profile.function_events if (match := _REGION.fullmatch(event.name))}
     walk.regions = sorted(names)
+
+
+@contextlib.contextmanager
+def _profile() -> Iterator[Any]:
+    """torch's profiler, without the lines that its start and stop write into every workload's log."""
+    profile = torch.autograd.profiler.profile()
+    with _mute():
+        profile.__enter__()
+    try:
+        yield profile
+    finally:
+        with _mute():
+            profile.__exit__(None, None, None)
+
+
+@contextlib.contextmanager
+def _mute() -> Iterator[None]:
+    kept = [os.dup(fd) for fd in _OUTPUTS]
+    null = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for fd in _OUTPUTS:
+            os.dup2(null, fd)
+        yield
+    finally:
+        for fd, old in zip(_OUTPUTS, kept, strict=True):
+            os.dup2(old, fd)
+            os.close(old)
+        os.close(null)
 
 
 def _report(session: ProbeSession, walk: BucketWalk) -> None:
