@@ -19,9 +19,9 @@ from evaluator.worker import calling
 from evaluator.worker.protocol import Sample
 from evaluator.worker.session import WORKLOAD_ERRORS, ProbeSession
 from evaluator.worker.trees import flatten
+from evaluator.worker.walked import BucketWalk, CompileCount
 
 if TYPE_CHECKING:
-    from evaluator.worker.probes.walk import BucketWalk, CompileCount
     from workloads.registry import Bucket
 
 Inputs = tuple[tuple[Any, ...], dict[str, Any]]

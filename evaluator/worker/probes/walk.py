@@ -12,7 +12,6 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,50 +21,21 @@ from evaluator.worker import calling
 from evaluator.worker.probes import timing
 from evaluator.worker.session import (
     WORKLOAD_ERRORS,
-    Ended,
     ProbeSession,
     start_trace,
     trace_file,
     trace_offset,
 )
 from evaluator.worker.trees import flatten
+from evaluator.worker.walked import BucketWalk, CompileCount
 
 if TYPE_CHECKING:
-    from workloads.registry import Bucket
+    pass
 
 # Under CUDA graphs call 1 warms, 2 records, 3 replays.
 _CUDA_GRAPH_CALLS: Final = 3
 _OUTPUTS: Final = (1, 2)
 _REGION: Final = re.compile(r"Torch-Compiled Region: (\d+/\d+)")
-
-
-@dataclass
-class BucketWalk:
-    """What the walk saw of one bucket."""
-
-    bucket: Bucket
-    status: str = "ok"
-    reason: str | None = None
-    stage: str | None = None
-    error: Any = None
-    first_call_s: float | None = None
-    compiles: list[int] = field(default_factory=lambda: [0, 0])
-    mutates: list[str] = field(default_factory=list)
-    regions: list[str] | None = None
-
-    def fail(self, ended: Ended, stage: str) -> None:
-        self.status, self.reason, self.error, self.stage = ended.status, ended.reason, ended.error, stage
-
-
-class CompileCount:
-    """Counts the compiles that start in this process: forward, lazy backward, and frames that end skipped."""
-
-    def __init__(self) -> None:
-        self.total = 0
-        torch._dynamo.callback.on_compile_start(self._started)
-
-    def _started(self, *_: Any) -> None:
-        self.total += 1
 
 
 def run(session: ProbeSession) -> None:

@@ -1,0 +1,42 @@
+"""What a walk knows of a bucket, and how compiles are counted while it goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from evaluator.worker.session import Ended
+
+if TYPE_CHECKING:
+    from workloads.registry import Bucket
+
+
+@dataclass
+class BucketWalk:
+    """What the walk saw of one bucket."""
+
+    bucket: Bucket
+    status: str = "ok"
+    reason: str | None = None
+    stage: str | None = None
+    error: Any = None
+    first_call_s: float | None = None
+    compiles: list[int] = field(default_factory=lambda: [0, 0])
+    mutates: list[str] = field(default_factory=list)
+    regions: list[str] | None = None
+
+    def fail(self, ended: Ended, stage: str) -> None:
+        self.status, self.reason, self.error, self.stage = ended.status, ended.reason, ended.error, stage
+
+
+class CompileCount:
+    """Counts the compiles that start in this process: forward, lazy backward, and frames that end skipped."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        torch._dynamo.callback.on_compile_start(self._started)
+
+    def _started(self, *_: Any) -> None:
+        self.total += 1
