@@ -132,7 +132,7 @@ class Controller:
         return run_records.finished_record(self._settings.run, evaluation, outcome.status, outcome.reason)
 
     def _measure_all(self) -> None:
-        units = plan([environment.supported for environment in self._environments], self._settings.replicas)
+        units = planned_units(self._environments, self._settings)
         left = [unit for unit in units if not self._is_done(unit)]
         self._progress.plan(left, done=len(units) - len(left))
         work = UnitWork(self._settings, self._scratch, self._evaluations, self._progress, self._repeats)
@@ -241,4 +241,5 @@ def _keys(unit: Unit) -> list[CellKey]:
 
 def planned_units(environments: Iterable[Environment], settings: Settings) -> list[Unit]:
     """The units a new run of these environments would have."""
-    return plan([environment.supported for environment in environments], settings.replicas)
+    cells = [environment.supported for environment in environments]
+    return plan(cells, settings.replicas, settings.serial)

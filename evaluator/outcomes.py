@@ -45,6 +45,8 @@ def skip_reason(replica: int, step: Step, known: Known) -> str | None:
     walk = known.get((replica, "walk", None))
     if step.cache == "warm":
         return _because(cold, frozenset({*FAILED, "skipped"}), "no warm cache without a cold sample: it")
+    if step.cache == "cold_serial":
+        return _because(cold, frozenset({*FAILED, "skipped"}), "the cold compile")
     if step.probe == "walk":
         return None if step.traced else _because(cold, ENDED, "the cold compile")
     if step.probe in ("accuracy", "memory"):

@@ -12,13 +12,16 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from evaluator.selection import Cell
-from evaluator.worker.protocol import ProbeName
+from evaluator.worker.protocol import CacheState, ProbeName
 
 UnitKind = Literal["compile", "walk", "accuracy", "memory"]
 UNIT_KINDS: Final[tuple[UnitKind, ...]] = ("compile", "walk", "accuracy", "memory")
 
 # Replicas a profile has: 1 shows the facts, 5 is the least a timing comparison needs, 8 confirms one.
 PROFILES: Final[dict[str, int]] = {"quick": 1, "standard": 5, "thorough": 8}
+
+# Those with a cold compile on one compile thread besides: steadier, and as long again.
+SERIAL_PROFILES: Final = frozenset({"thorough"})
 
 # What identifies one probe record within an evaluation: replica, probe, cache state.
 ProbeKey = tuple[int, ProbeName, str | None]
@@ -34,7 +37,7 @@ class Step:
     probe: UnitKind
     buckets: tuple[str, ...]
     folder: str
-    cache: Literal["cold", "warm"] | None = None
+    cache: CacheState | None = None
     mode: Literal["eager", "compiled"] | None = None
     timing: bool = False
     traced: bool = False
@@ -80,14 +83,18 @@ class Unit:
         return f"{self.workload}{variant} {bucket}: {self.kind}" + (f" ({', '.join(place)})" if place else "")
 
 
-def plan(cells: Sequence[Sequence[Cell]], replicas: int) -> list[Unit]:
-    """Units in the order in which they run. ``cells``: the supported ones of each environment, in order."""
+def plan(cells: Sequence[Sequence[Cell]], replicas: int, serial: bool = False) -> list[Unit]:
+    """Units in the order in which they run. ``cells``: the supported ones of each environment, in order.
+
+    ``serial``: each compile unit also has a cold compile with one compile thread.
+    """
     units: list[Unit] = []
     for replica in range(replicas):
         order = range(len(cells)) if replica % 2 == 0 else reversed(range(len(cells)))
         for environment in order:
             for number, group in enumerate(_groups(cells[environment])):
-                units += _units(environment, replica, group, f"e{environment}-r{replica}-w{number}")
+                place = f"e{environment}-r{replica}-w{number}"
+                units += _units(environment, replica, group, place, serial)
     return _freeing(units)
 
 
@@ -98,7 +105,7 @@ def _groups(cells: Sequence[Cell]) -> Iterator[list[Cell]]:
     yield from groups.values()
 
 
-def _units(environment: int, replica: int, group: Sequence[Cell], place: str) -> Iterator[Unit]:
+def _units(environment: int, replica: int, group: Sequence[Cell], place: str, serial: bool) -> Iterator[Unit]:
     first = group[0]
     buckets = tuple(cell.bucket for cell in group)
 
@@ -112,7 +119,7 @@ def _units(environment: int, replica: int, group: Sequence[Cell], place: str) ->
         return
     colds = {bucket: f"{place}-cold{index}" for index, bucket in enumerate(buckets)}
     for bucket, folder in colds.items():
-        yield unit("compile", *_compiles(bucket, folder))
+        yield unit("compile", *_compiles(bucket, folder, serial))
     walk = f"{place}-walk"
     # Facts are exact and need one replica; a trace slows compiling, so the others go without it.
     yield unit(
@@ -128,15 +135,13 @@ def _units(environment: int, replica: int, group: Sequence[Cell], place: str) ->
             )
 
 
-def _compiles(bucket: str, folder: str) -> tuple[Step, ...]:
-    """The processes of one compile unit: cold fills the folder, warm finds it filled.
-
-    A further cache state (one compile thread, say) is one more step with a folder of its own.
-    """
-    return (
+def _compiles(bucket: str, folder: str, serial: bool) -> tuple[Step, ...]:
+    """The processes of one compile unit: cold fills the folder, warm finds it filled, serial has one of its own."""
+    steps = (
         Step("compile", (bucket,), folder, cache="cold"),
         Step("compile", (bucket,), folder, cache="warm"),
     )
+    return (*steps, Step("compile", (bucket,), f"{folder}-serial", cache="cold_serial")) if serial else steps
 
 
 def _freeing(units: Sequence[Unit]) -> list[Unit]:

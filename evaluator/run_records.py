@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaluator import machine
-from evaluator.plan import PROFILES
+from evaluator.plan import PROFILES, SERIAL_PROFILES
 from evaluator.selection import Cell, Selection
 from evaluator.server_client import Server
 from evaluator.sink import artifact
@@ -39,6 +39,11 @@ class Settings:
     @property
     def replicas(self) -> int:
         return PROFILES[self.profile]
+
+    @property
+    def serial(self) -> bool:
+        """Whether a cold compile with one compile thread is measured too."""
+        return self.profile in SERIAL_PROFILES
 
     @property
     def limits(self) -> dict[str, float]:

@@ -16,7 +16,6 @@ from db.models.evidence import (
 )
 from db.models.identity import Artifact, Bucket, Cell, Environment, Machine, Variant, Workload
 from db.models.runs import (
-    CACHE_STATES,
     RUN_STATUSES,
     EnvironmentSample,
     Evaluation,
@@ -30,7 +29,6 @@ from db.models.runs import (
 __all__ = [
     "ACCURACY_SERIES",
     "ACCURACY_VERDICTS",
-    "CACHE_STATES",
     "RAN_EAGER",
     "RUN_STATUSES",
     "Accuracy",

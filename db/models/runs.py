@@ -10,10 +10,9 @@ from sqlalchemy.orm import Mapped, relationship
 
 from db.models.base import Base, described, one_of, row_id
 from db.models.identity import Cell, Environment, Machine
-from evaluator.worker.protocol import PROBES, SEVERITY
+from evaluator.worker.protocol import CACHE_STATES, PROBES, SEVERITY
 
 RUN_STATUSES: Final = ("running", "finished", "interrupted")
-CACHE_STATES: Final = ("cold", "warm")
 
 
 class Run(Base):
@@ -135,7 +134,7 @@ class Probe(Base):
     )
     probe: Mapped[str] = described("compile, walk, accuracy, timing or memory")
     cache: Mapped[str | None] = described(
-        "compile only: cold (empty caches) or warm (those the cold one left)"
+        "compile only: cold (empty caches), warm (those the cold one left) or cold_serial (empty, one compile thread)"
     )
     attempt: Mapped[int] = described("1, or more where it was measured again")
     slot: Mapped[str] = described(

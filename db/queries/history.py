@@ -28,6 +28,7 @@ from db.queries.frames import frame, frame_of_ids
 PROBE_OF: Final[dict[str, tuple[str, str | None]]] = {
     "compile.cold_s": ("compile", "cold"),
     "compile.warm_cache_s": ("compile", "warm"),
+    "compile.cold_serial_s": ("compile", "cold_serial"),
     "eager.wall_ms": ("timing", None),
     "compiled.wall_ms": ("timing", None),
     "eager.stream_ms": ("timing", None),

@@ -49,6 +49,10 @@ def worst(statuses: list[Status]) -> Status:
 ProbeName = Literal["compile", "walk", "accuracy", "timing", "memory"]
 PROBES: Final[tuple[ProbeName, ...]] = ("compile", "walk", "accuracy", "timing", "memory")
 
+# What a compile process finds: empty caches, those a cold one left, or empty ones and one compile thread.
+CacheState = Literal["cold", "warm", "cold_serial"]
+CACHE_STATES: Final[tuple[CacheState, ...]] = ("cold", "warm", "cold_serial")
+
 # metric -> (unit, what it includes). The one place a metric is declared.
 METRICS: Final[dict[str, tuple[str, str]]] = {
     "import.torch_s": ("s", "importing torch in a new interpreter"),
@@ -64,6 +68,10 @@ METRICS: Final[dict[str, tuple[str, str]]] = {
         "to the end of the first backward; imports, inputs and the C++ header made before the clock",
     ),
     "compile.warm_cache_s": ("s", "the same in another new process with the caches that cold sample left"),
+    "compile.cold_serial_s": (
+        "s",
+        "compile.cold_s with one compile thread, in a process and caches of its own; steadier; profile thorough only",
+    ),
     "compile.dynamo_s": ("s", "cold: tracing Python to graphs (Dynamo, without the backend)"),
     "compile.aot_autograd_s": ("s", "cold: AOTAutograd, without the backend compiler it calls"),
     "compile.inductor_s": (

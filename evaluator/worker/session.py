@@ -51,7 +51,7 @@ def eager_ended(eager: BaseException, compiled: BaseException | None, *, returne
 class ProbeSession:
     """One probe process: which workload, how it is compiled, which buckets in which order, and where to report.
 
-    ``request`` holds what only some probes read: ``cache`` ("cold" or "warm"), ``mode``, ``timing``, ``trace_dir``.
+    ``request`` holds what only some probes read: ``cache`` ("cold", "warm" or "cold_serial"), ``mode``, ``timing``, ``trace_dir``.
     """
 
     probe: str

@@ -130,3 +130,11 @@ def test_a_unit_says_which_it_is() -> None:
 
 def test_nothing_to_do_is_no_units() -> None:
     assert plan([[]], 5) == []
+
+
+def test_a_serial_plan_compiles_once_more_in_a_folder_of_its_own() -> None:
+    (unit,) = [unit for unit in plan([cells("w", ["a"])], 1, serial=True) if unit.kind == "compile"]
+    assert [step.cache for step in unit.steps] == ["cold", "warm", "cold_serial"]
+    cold, warm, serial = (step.folder for step in unit.steps)
+    assert cold == warm != serial
+    assert serial in {folder for one in plan([cells("w", ["a"])], 1, serial=True) for folder in one.frees}

@@ -169,7 +169,7 @@ def upgrade() -> None:
         sa.Column("limits", JSON),
         sa.Column("timing_protocol", JSON),
         sa.Column("facts", JSON),
-        sa.CheckConstraint("cache IN ('cold', 'warm')", name=op.f("ck_probe_cache_word")),
+        sa.CheckConstraint("cache IN ('cold', 'warm', 'cold_serial')", name=op.f("ck_probe_cache_word")),
         sa.CheckConstraint(
             "probe IN ('compile', 'walk', 'accuracy', 'timing', 'memory')", name=op.f("ck_probe_probe_word")
         ),

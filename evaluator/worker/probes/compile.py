@@ -9,7 +9,7 @@ import gc
 import resource
 import sys
 import time
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -17,10 +17,18 @@ from evaluator.worker import calling, processes
 from evaluator.worker.protocol import Sample
 from evaluator.worker.session import WORKLOAD_ERRORS, ProbeSession
 
+_METRICS: Final[dict[str, str]] = {
+    "cold": "compile.cold_s",
+    "warm": "compile.warm_cache_s",
+    "cold_serial": "compile.cold_serial_s",
+}
+
 
 def run(session: ProbeSession) -> None:
-    """Measure ``compile.cold_s`` or ``compile.warm_cache_s`` of the session's only bucket."""
+    """Measure ``compile.cold_s``, ``compile.warm_cache_s`` or ``compile.cold_serial_s`` of the session's only bucket."""
     (bucket,) = session.buckets
+    if session.request.get("cache") == "cold_serial":
+        torch._inductor.config.compile_threads = 1
     stage = "build"
     try:
         session.stage(stage, bucket)
@@ -61,7 +69,7 @@ def run(session: ProbeSession) -> None:
 
 
 def _metric(session: ProbeSession) -> str:
-    return "compile.cold_s" if session.request.get("cache") == "cold" else "compile.warm_cache_s"
+    return _METRICS[session.request.get("cache") or "warm"]
 
 
 def _failed(session: ProbeSession) -> list[Sample]:
@@ -87,7 +95,7 @@ def _flags(session: ProbeSession, facts: dict[str, Any]) -> list[str]:
     missed = facts["fx_cache_miss"] + facts["aot_cache_miss"]
     bypassed = facts["fx_cache_bypass"] + facts["aot_cache_bypass"]
     hit = facts["fx_cache_hit"] + facts["aot_cache_hit"]
-    if session.request.get("cache") == "cold":
+    if session.request.get("cache") != "warm":
         if hit and not missed:
             flags.append("cache_hit")
     elif missed:
