@@ -52,7 +52,9 @@ def note(row: Mapping[Any, Any]) -> str | None:
         return NOTHING
     if row["recompile_limit_hit"] is True and row["ran_eager"] != "none":
         return f"{'partly ' if row['ran_eager'] == 'some' else ''}ran eager after the recompile limit"
-    return "accuracy failed" if row["status"] == "accuracy_failed" else None
+    if row["status"] == "accuracy_failed":
+        return "accuracy failed"
+    return "noisy times: the rounds spread widely" if row.get("noisy") else None
 
 
 def _of_compilation(record: EvaluationRecord) -> list[Finding]:

@@ -94,7 +94,8 @@ def probes(database: Database, record: EvaluationRecord) -> None:
     """Each probe's status; the picked one's error and log."""
     found = record.probes
     if found.empty:
-        st.info("No probe has reported yet.")
+        finished = isinstance(record.status, str)
+        st.info("No probe was run: see the reason above." if finished else "No probe has reported yet.")
         return
     shown = found.assign(status=[theme.status_text(status) for status in found["status"]])
     columns = {

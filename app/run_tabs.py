@@ -31,6 +31,7 @@ def cells(database: Database, run: int) -> None:
         "bucket": tables.text("bucket", width=120),
         **{name: tables.text(name, width=75) for name in varying},
         "status": tables.status(width=115),
+        "note": tables.text("note", width=150),
         "graphs": tables.whole("graphs", width=55),
         "graph_breaks": tables.whole("breaks", width=55, help="distinct sites"),
         "recompiles": tables.whole("recomp.", width=60, help="recompiles in this bucket's calls"),
@@ -43,7 +44,6 @@ def cells(database: Database, run: int) -> None:
         "speed_up": tables.significant(
             "speed-up", 3, width=65, help="eager over compiled; none where code ran eager"
         ),
-        "note": tables.text("note", width=260),
     }
     row = tables.show(
         shown,

@@ -86,6 +86,8 @@ def _evaluation(evaluation: Document) -> Iterator[str]:
 def _facts(facts: Document) -> Iterator[str]:
     if facts.get("nothing_compiled"):
         yield "nothing was compiled"
+    elif facts.get("reused_code"):
+        yield "compiled nothing: it reused the code of earlier buckets"
     if facts.get("recompile_limit_hit"):
         yield f"the recompile limit was hit; frames that then ran eager here: {facts.get('ran_eager')}"
     if facts.get("second_walk_compiles"):

@@ -81,7 +81,8 @@ def script(document: dict[str, Any], name: str = "repro.py") -> str:
         "recorded": {
             "torch": environment["torch"],
             "facts": document["facts"],
-            "error": document["error"],
+            "eager_error": _error(document["error"], eager=True),
+            "compiled_error": _error(document["error"], eager=False),
             "accuracy": document["accuracy"],
         },
     }
@@ -117,6 +118,15 @@ def script(document: dict[str, Any], name: str = "repro.py") -> str:
 def _without_future(text: str) -> str:
     """The text without ``from __future__`` lines: the script has one, where Python wants it."""
     return _FUTURE.sub("", text).strip()
+
+
+def _error(error: dict[str, Any] | None, *, eager: bool) -> str | None:
+    """A recorded error as one line, if it is eager's (which the message says) or the compiled call's."""
+    message = str((error or {}).get("message") or "")
+    if error is None or message.startswith("EAGER: ") is not eager:
+        return None
+    first = next((line for line in message.splitlines() if line.strip()), "")
+    return f"{error.get('type')}: {first.removeprefix('EAGER: ').strip()}"
 
 
 def _one_line(text: str) -> str:

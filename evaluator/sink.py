@@ -94,8 +94,9 @@ class FileSink:
 
     def _put(self, records: Iterable[Record]) -> None:
         # One write for all: what a kill in the middle can leave is a prefix, and readers drop a broken last line.
-        text = "".join(json.dumps(record, allow_nan=False) + "\n" for record in records)
-        self._file.write(text.encode())
+        text = "".join(json.dumps(record, allow_nan=False) + "\n" for record in records).encode()
+        # Each write is a gzip member of its own: a file that is cut short still holds every earlier one whole.
+        self._file.write(gzip.compress(text) if self.path.suffix == ".gz" else text)
         self._file.flush()
         os.fsync(self._file.fileno())
 
@@ -133,7 +134,7 @@ def ends_cut(path: Path) -> bool:
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        with gzip.open(path) if _is_gzip(path) else path.open("rb") as file:
             number = 0
             while True:
                 number += 1
@@ -148,6 +149,12 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, line
     except (OSError, zlib.error) as error:
         raise UserError(f"{path} can't be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _is_gzip(path: Path) -> bool:
+    """By its first bytes: a file may have been renamed, compressed or unpacked on its way."""
+    with path.open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
 
 
 def _header(path: Path, lines: Iterator[tuple[int, bytes]]) -> Record:

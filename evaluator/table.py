@@ -47,6 +47,28 @@ def speed_up(evaluation: Document) -> float | None:
     return eager / compiled if eager is not None and compiled else None
 
 
+def flags_of(evaluation: Document, metric: str) -> frozenset[str]:
+    """Words that qualify a metric's numbers (``noisy``, ``nothing_compiled``)."""
+    found = (evaluation.get("metrics") or {}).get(metric) or {}
+    return frozenset(found.get("flags") or ())
+
+
+def is_noisy(evaluation: Document) -> bool:
+    """Whether the rounds of a warm timing spread so widely that its median tells little."""
+    return any("noisy" in flags_of(evaluation, f"{side}.wall_ms") for side in ("eager", "compiled"))
+
+
+def _time(evaluation: Document, metric: str) -> str:
+    """A time with the sign that qualifies it: ``~`` noisy, brackets where nothing was compiled."""
+    text = number(median_of(evaluation, metric))
+    flags = flags_of(evaluation, metric)
+    if text == MISSING:
+        return text
+    if "nothing_compiled" in flags:
+        return f"({text})"
+    return f"~{text}" if "noisy" in flags else text
+
+
 def row(evaluation: Document) -> list[str]:
     """The cells of one evaluation, in the order of the headings."""
     facts = evaluation.get("facts") or {}
@@ -59,11 +81,11 @@ def row(evaluation: Document) -> list[str]:
         _fact(facts, "graphs"),
         _fact(facts, "graph_breaks"),
         _fact(facts, "recompiles") + ("!" if facts.get("recompile_limit_hit") else ""),
-        number(median_of(evaluation, "compile.cold_s")),
-        number(median_of(evaluation, "compile.warm_cache_s")),
-        number(median_of(evaluation, "eager.wall_ms")),
-        number(median_of(evaluation, "compiled.wall_ms")),
-        MISSING if ratio is None else f"{number(ratio)}x",
+        _time(evaluation, "compile.cold_s"),
+        _time(evaluation, "compile.warm_cache_s"),
+        _time(evaluation, "eager.wall_ms"),
+        _time(evaluation, "compiled.wall_ms"),
+        MISSING if ratio is None else f"{'~' if is_noisy(evaluation) else ''}{number(ratio)}x",
         (evaluation.get("accuracy") or {}).get("verdict") or MISSING,
     ]
 
@@ -86,6 +108,13 @@ def table(evaluations: Sequence[Document]) -> str:
     lines = aligned([headings, *rows], numbers_from, len(headings) - 1)
     if any((e.get("facts") or {}).get("recompile_limit_hit") for e in evaluations):
         lines.append("! the recompile limit was hit: what came after it ran eager")
+    if any(is_noisy(e) for e in evaluations):
+        lines.append(
+            "~ noisy: the middle half of a process's rounds spread over more than 20% of their median; "
+            "measure again on a quiet machine"
+        )
+    if any("nothing_compiled" in flags_of(e, "compile.cold_s") for e in evaluations):
+        lines.append("( ) nothing was compiled: the first call, and no compile time")
     return "\n".join(lines)
 
 

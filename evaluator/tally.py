@@ -19,6 +19,7 @@ def tally(records: Iterable[Record]) -> list[Record]:
     torch: dict[str, str] = {}
     found: dict[str, Record] = {}
     values: dict[tuple[str, str], dict[str, list[float]]] = {}
+    flags: dict[tuple[str, str], set[str]] = {}
     for record in records:
         kind = record["type"]
         if kind == "environment":
@@ -37,10 +38,17 @@ def tally(records: Iterable[Record]) -> list[Record]:
                 evaluation["accuracy"] = record["accuracy"]
             for sample in record.get("samples") or ():
                 if sample.get("value") is not None:
+                    flags.setdefault((record["evaluation"], sample["metric"]), set()).update(
+                        sample.get("flags") or ()
+                    )
                     replicas = values.setdefault((record["evaluation"], sample["metric"]), {})
                     replicas.setdefault(str(record["replica"]), []).append(float(sample["value"]))
     for (uuid, metric), replicas in values.items():
         median = statistics.median(statistics.median(numbers) for numbers in replicas.values())
         unit = METRICS[metric][0] if metric in METRICS else None
-        found[uuid]["metrics"][metric] = {"unit": unit, "median": median}
+        found[uuid]["metrics"][metric] = {
+            "unit": unit,
+            "median": median,
+            "flags": sorted(flags[uuid, metric]),
+        }
     return list(found.values())

@@ -88,11 +88,14 @@ def whole_graph(facts: Record, fullgraph: bool, status: str) -> str:
 
 
 def ran_eager(bucket: str, regions: Sequence[str] | None, evidence: Mapping[str, Evidence]) -> str | None:
-    """How many of the frames that the recompile limit stopped ran eager in a bucket: none, some or all of the call.
+    """How much of a bucket's call ran eager: all of it, some of its regions after the recompile limit, or none.
 
-    ``regions``: compile ids (``0/1``) of the compiled code that ran, None if that is not known. A frame that was
-    refused runs eager in silence from then on, so it is missed among them.
+    ``regions``: compile ids (``0/1``) of the compiled code that ran, None if that is not known; where there is none,
+    nothing compiled ran, for whatever reason. A frame that the limit refused runs eager in silence from then on,
+    so it is missed among them.
     """
+    if regions is not None and not regions:
+        return "all"
     refused: set[str] = set()
     for name, of in evidence.items():
         refused |= {one.compile_id.partition("/")[0].lstrip("!") for one in of.refusals}

@@ -27,7 +27,7 @@ class Bucket:
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> Bucket:
         """The bucket named after its parameters, in their order: `batch=8,seq=512`, or `-` for none."""
-        name = ",".join(f"{key}={_label(value)}" for key, value in params.items()) or "-"
+        name = ",".join(f"{_label(key)}={_label(value)}" for key, value in params.items()) or "-"
         if len(name) > BUCKET_NAME_LIMIT:
             digest = hashlib.sha256(name.encode()).hexdigest()[:8]
             name = f"{name[: BUCKET_NAME_LIMIT - 9]}~{digest}"
@@ -140,4 +140,5 @@ def _label(value: object) -> str:
         return "x".join(_label(item) for item in value)
     if callable(value):
         return getattr(value, "__name__", type(value).__name__)
-    return str(value)
+    # A name is one line in tables, logs and URLs.
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value))

@@ -62,7 +62,7 @@ def summary(record: EvaluationRecord) -> None:
         ("Break sites", theme.count(facts.get("graph_breaks"))),
         ("Compiles", theme.count(facts.get("compiles"))),
         ("Recompiles", theme.count(facts.get("recompiles"))),
-        ("Kernels", theme.count(len(record.kernels) if facts else None)),
+        ("Kernels", theme.count(len(record.kernels) if facts.get("graphs") is not None else None)),
         ("Accuracy", verdicts[0].replace("_", " ") if verdicts else theme.MISSING),
     ]
     for column, (label, value) in zip(st.columns([2, 1, 1, 1, 1, 1, 1, 1.4]), cards, strict=True):
@@ -99,6 +99,8 @@ def page(database: Database) -> None:
         if tab.open:
             with tab:
                 draw(database, record)
+    if record.source_sha256 is None:
+        return  # a workload that could not be loaded left nothing to reproduce
     with left:
         st.caption("Reproduce it with only torch:")
         st.code(f"python -m evaluator repro {record.id}{database.option}", language="bash", wrap_lines=True)

@@ -66,6 +66,7 @@ def table(newest: pd.DataFrame, summary: pd.DataFrame, choices: history.Choices)
         "bucket": tables.text("bucket", width=125),
         "run": tables.whole("run", width=40),
         "status": tables.status(width=115),
+        "note": tables.text("note", width=150),
         "compile.cold_s": tables.number("cold s", 2, width=65),
         "compile.warm_cache_s": tables.number("warm s", 2, width=65),
         "eager.wall_ms": tables.significant("eager ms", 4, width=75),
@@ -73,7 +74,6 @@ def table(newest: pd.DataFrame, summary: pd.DataFrame, choices: history.Choices)
         "graphs": tables.whole("graphs", width=55),
         "graph_breaks": tables.whole("breaks", width=55),
         "recompiles": tables.whole("recomp.", width=60),
-        "note": tables.text("note", width=120),
     }
     row = tables.show(
         shown,

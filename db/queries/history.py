@@ -23,6 +23,7 @@ from db.models import (
     Workload,
 )
 from db.queries.frames import frame, frame_of_ids
+from db.queries.noise import noisy_times
 
 # Which probe measures a metric: where it failed, the metric has no value and the reason is that probe's.
 PROBE_OF: Final[dict[str, tuple[str, str | None]]] = {
@@ -111,7 +112,7 @@ def evaluations(
 ) -> pd.DataFrame:
     """Evaluations of a definition's cells, oldest first: evaluation, run, started_at, torch, environment (hash),
     bucket, status (missing: not finished), reason, evidence_only, recompile_limit_hit, ran_eager, nothing_compiled,
-    graphs, graph_breaks, recompiles. ``machine`` restricts them to one machine: only its times compare."""
+    graphs, graph_breaks, recompiles, noisy. ``machine`` restricts them to one machine: only its times compare."""
     query = (
         select(
             Evaluation.id.label("evaluation"),
@@ -129,6 +130,7 @@ def evaluations(
             Facts.graphs,
             Facts.graph_breaks,
             Facts.recompiles,
+            noisy_times(),
         )
         .join(Run, Run.id == Evaluation.run_id)
         .join(Environment, Environment.id == Evaluation.environment_id)

@@ -23,6 +23,7 @@ from db.models import (
     Workload,
 )
 from db.queries.frames import AnySelect, frame
+from db.queries.noise import noisy_times
 
 CELL_METRICS: Final = ("compile.cold_s", "compile.warm_cache_s", "eager.wall_ms", "compiled.wall_ms")
 
@@ -30,7 +31,7 @@ CELL_METRICS: Final = ("compile.cold_s", "compile.warm_cache_s", "eager.wall_ms"
 def cells(connection: Connection, run_id: int) -> pd.DataFrame:
     """One row an evaluation of a run, by workload, variant and declared bucket order: evaluation, workload, bucket,
     position, variant, target, torch, environment (hash), status, reason, evidence_only, graphs, graph_breaks,
-    recompiles, recompile_limit_hit, ran_eager, nothing_compiled, and the median of each of ``CELL_METRICS``."""
+    recompiles, recompile_limit_hit, ran_eager, nothing_compiled, noisy, and the median of each of ``CELL_METRICS``."""
     found = frame(
         connection,
         select(
@@ -51,6 +52,7 @@ def cells(connection: Connection, run_id: int) -> pd.DataFrame:
             Facts.recompile_limit_hit,
             Facts.ran_eager,
             Facts.nothing_compiled,
+            noisy_times(),
         )
         .join(Cell, Cell.id == Evaluation.cell_id)
         .join(Bucket, Bucket.id == Cell.bucket_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import types
@@ -130,12 +131,23 @@ def run(arguments: argparse.Namespace) -> int:
     settings = _settings(arguments)
     if arguments.dry_run:
         return _dry_run(settings, options.database(arguments))
+    _warn_of_load()
     sink = FileSink(arguments.records) if arguments.records else _open_store(options.database(arguments))
     try:
         summary = _evaluate(settings, sink, None)
     finally:
         sink.close()
     return _report(arguments, settings.run, summary)
+
+
+def _warn_of_load() -> None:
+    """Say once that this machine is busy: times taken beside other work are noisy, and are marked so."""
+    load, cpus = os.getloadavg()[0], os.cpu_count() or 1
+    if load > cpus:
+        print(
+            f"this machine is busy (load {load:.1f} on {cpus} CPUs): times will be noisy, and be marked with ~",
+            file=sys.stderr,
+        )
 
 
 def _interrupt(signum: int, frame: types.FrameType | None) -> None:
@@ -222,6 +234,7 @@ def _resume(arguments: argparse.Namespace) -> int:
 
 
 def _dry_run(settings: Settings, database: str) -> int:
+    history = _history(database)
     with Scratch(settings.run) as scratch:
         environments = open_environments(settings, scratch)
         close_all(environments)
@@ -232,7 +245,7 @@ def _dry_run(settings: Settings, database: str) -> int:
             note = cell.problem or cell.unsupported or ""
             name = f"  {cell.workload}  {cell.bucket}  {cell.variant}"
             print(f"{name}: not measured, {note}" if note else name)
-    found = estimate(units, len(environments), _history(database))
+    found = estimate(units, len(environments), history)
     cells = sum(len(environment.supported) for environment in environments)
     print(f"{cells} cells, {settings.replicas} replica(s), {len(units)} units of work")
     print(f"time: about {duration(found.seconds)} ({found.basis})")
@@ -243,14 +256,19 @@ def _dry_run(settings: Settings, database: str) -> int:
 
 
 def _history(database: str) -> History:
-    """How long units took before on this machine; nothing where there is no database that can be read."""
+    """How long units took before on this machine; nothing where there is no database yet, or no library to read it.
+
+    Raises UserError for one that a run could not write to either.
+    """
     try:
         from db.queries.durations import unit_durations
-        from db.session import open_reader
-
-        engine = open_reader(database)
-    except (ImportError, UserError):
+        from db.session import database_url, open_reader, sqlite_path
+    except ImportError:
         return {}
+    path = sqlite_path(database_url(database))
+    if path is not None and not path.exists():
+        return {}
+    engine = open_reader(database)
     try:
         with engine.connect() as connection:
             return unit_durations(connection, machine.machine_id())

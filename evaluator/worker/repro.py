@@ -31,18 +31,32 @@ def repro_main(spec: dict[str, Any], build: Any, inputs: Any) -> None:
     print(f"torch {torch.__version__}; recorded on torch {spec['recorded']['torch']}")
     print(f"{spec['workload']}, bucket {spec['buckets'][-1]['name']}, torch.compile({spec['options']})")
     facts = repro_trace_facts(spec["trace_dir"], session.start_of_last)
-    for name in ("graphs", "break_events", "recompiles"):
-        repro_row(name, facts[name], spec["recorded"]["facts"].get(name))
-    for text in facts["breaks"]:
+    recorded = spec["recorded"]
+    rows = [
+        (name, facts[name], recorded["facts"].get(name))
+        for name in ("graphs", "break_events", "recompiles", "recompile_limit_hit")
+    ]
+    for row in rows:
+        repro_row(*row)
+    for text in facts["breaks"].values():
         print(f"  graph break: {text}")
     for text in facts["recompile_reasons"]:
         print(f"  recompile: {text}")
-    repro_row("error, eager", eager_error, None if eager_error is None else spec["recorded"]["error"])
-    repro_row("error, compiled", compiled_error, spec["recorded"]["error"])
+    errors = [
+        ("error, eager", eager_error, recorded["eager_error"]),
+        ("error, compiled", compiled_error, recorded["compiled_error"]),
+    ]
+    for row in errors:
+        repro_row(*row)
     if eager_error is None and compiled_error is None:
         figures = repro_figures(eager, compiled, reference if reference_error is None else None)
         for name, value in figures.items():
-            repro_row(name, value, spec["recorded"]["accuracy"].get(name))
+            rows.append((name, value, (recorded["accuracy"] or {}).get(name)))
+            repro_row(*rows[-1])
+    other = [name for name, here, there in rows if not repro_same(here, there)]
+    # Of an error its presence is compared: its words hold paths and addresses.
+    other += [name for name, here, there in errors if (here is None) != (there is None)]
+    print(f"not as recorded: {', '.join(other)}" if other else "as recorded")
 
 
 class ReproSession:
@@ -218,6 +232,15 @@ def repro_error(error: BaseException) -> str:
     return " <- ".join(lines)
 
 
+def repro_same(here: Any, there: Any) -> bool:
+    """Whether a fact is as recorded; what was not recorded contradicts nothing. Figures may differ by a thousandth."""
+    if there is None or isinstance(there, str):
+        return True
+    if isinstance(here, float):
+        return math.isclose(here, there, rel_tol=1e-3, abs_tol=1e-12)
+    return bool(here == there)
+
+
 def repro_row(name: str, here: Any, recorded: Any) -> None:
     if here is None and recorded is None:
         return
@@ -235,24 +258,29 @@ def repro_trace_facts(folder: str, start: int) -> dict[str, Any]:
         "graphs": 0,
         "break_events": 0,
         "recompiles": 0,
-        "breaks": [],
+        "recompile_limit_hit": False,
+        "breaks": {},
         "recompile_reasons": [],
     }
     for log in pathlib.Path(folder).glob("*.log"):
         graphs: set[str] = set()
-        for event, payload in repro_events(log.read_bytes()[start:].decode(errors="replace")):
+        raw = log.read_bytes()
+        # Once hit, the limit holds for every later call.
+        facts["recompile_limit_hit"] |= re.search(rb'"fail_reason": "[^"]*recompile.limit', raw) is not None
+        for event, payload in repro_events(raw[start:].decode(errors="replace")):
             compile_id = f"{event.get('frame_id')}/{event.get('frame_compile_id')}"
             metrics = event.get("compilation_metrics") or {}
             if "dynamo_output_graph" in event:
                 graphs.add(compile_id)
             elif (event.get("artifact") or {}).get("name") == "dynamo_graph_break_reason":
-                facts["break_events"] += 1
-                facts["breaks"].append(repro_break(payload))
+                # A restarted attempt logs its break again.
+                facts["breaks"][compile_id] = repro_break(payload)
             elif metrics.get("has_guarded_code") and metrics.get("is_forward") is not False:
                 facts["graphs"] += compile_id in graphs
                 if event.get("frame_compile_id"):
                     facts["recompiles"] += 1
                     facts["recompile_reasons"].append(" ".join(str(metrics.get("recompile_reason")).split()))
+    facts["break_events"] = len(facts["breaks"])
     return facts
 
 

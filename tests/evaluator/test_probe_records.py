@@ -149,6 +149,8 @@ def test_frames_that_run_eager_in_silence_are_found_by_what_is_missing() -> None
     assert ran_eager("c", ["1/0"], walk) == "some"
     assert ran_eager("d", ["1/0"], walk) == "some"
     assert ran_eager("d", [], walk) == "all"
+    # No limit was hit in the first bucket; where no compiled region ran, all ran eager for whatever reason.
+    assert ran_eager("a", [], walk) == "all"
     # An earlier entry of the frame still fits this bucket.
     assert ran_eager("d", ["0/3", "1/0"], walk) == "none"
     assert ran_eager("d", None, walk) is None

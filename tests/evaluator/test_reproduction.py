@@ -138,6 +138,7 @@ def test_a_recompile_is_shown_again_in_its_bucket(database: Path, tmp_path: Path
     assert evaluation["facts"]["recompiles"] == 1
     output = reproduce(database, evaluation, tmp_path)
     assert row(output, "recompiles") == ("1", "1")
+    assert output.splitlines()[-1] == "as recorded"
     assert "recompile: 0/0: k == 2" in output
 
 
@@ -147,6 +148,7 @@ def test_a_compile_error_is_shown_again(database: Path, tmp_path: Path) -> None:
     output = reproduce(database, evaluation, tmp_path)
     here, said = row(output, "error, compiled")
     assert "Unsupported: Data-dependent branching" in here
+    assert said.startswith("torch._dynamo.exc.Unsupported: ")
     assert "Data-dependent branching" in said
 
 

@@ -119,7 +119,7 @@ def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="No such file"):
         list(read_records(tmp_path / "r.jsonl"))
     (tmp_path / "r.gz").write_text("plain text")
-    with pytest.raises(UserError, match="can't be read"):
+    with pytest.raises(UserError, match="is no records file"):
         list(read_records(tmp_path / "r.gz"))
 
 
@@ -137,3 +137,26 @@ def test_a_number_that_is_none_is_refused_rather_than_written(tmp_path: Path) ->
         sink.write({"type": "probe", "value": float("nan")})
     sink.close()
     assert list(read_records(sink.path)) == []
+
+
+def test_a_file_named_gz_is_compressed_and_comes_back_whole_even_when_cut(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl.gz"
+    sink = FileSink(path)
+    sink.write({"type": "run", "uuid": "a"})
+    sink.write_many([{"type": "probe", "run": "a"}, {"type": "probe", "run": "a"}])
+    sink.close()
+    assert path.read_bytes().startswith(b"\x1f\x8b")
+    assert [record["type"] for _, record in read_records(path)] == ["run", "probe", "probe"]
+    cut = tmp_path / "cut.jsonl.gz"
+    cut.write_bytes(path.read_bytes()[:-5])
+    assert next(iter(read_records(cut)))[1] == {"type": "run", "uuid": "a"}
+    assert ends_cut(cut)
+
+
+def test_a_plain_file_named_gz_is_read_as_what_it_is(tmp_path: Path) -> None:
+    plain = tmp_path / "r.jsonl"
+    sink = FileSink(plain)
+    sink.write({"type": "run", "uuid": "a"})
+    sink.close()
+    renamed = plain.rename(tmp_path / "r.jsonl.gz")
+    assert [record["uuid"] for _, record in read_records(renamed)] == ["a"]

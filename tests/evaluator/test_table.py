@@ -116,7 +116,34 @@ def test_records_without_a_database_give_the_same_rows() -> None:
         ]
     )
     # Replica medians by hand: 2, 5, 8; the median of these is 5, that of all rounds would be 5 too, of rounds' means 5.67.
-    assert found["metrics"]["eager.wall_ms"] == {"unit": "ms", "median": 5.0}
+    assert found["metrics"]["eager.wall_ms"] == {"unit": "ms", "median": 5.0, "flags": []}
     assert found["facts"] == {"graphs": 2}
     assert (found["status"], found["accuracy"]["verdict"]) == ("ok", "pass")
     assert found["environment"]["torch"] == "2.13.0"
+
+
+def test_a_time_says_what_makes_it_other_than_its_name() -> None:
+    def metric(median: float, *flags: str) -> dict[str, object]:
+        return {"median": median, "flags": list(flags)}
+
+    shown = table(
+        [
+            {
+                "workload": "w",
+                "bucket": "-",
+                "variant": "default",
+                "status": "ok",
+                "facts": {},
+                "metrics": {
+                    "compile.cold_s": metric(0.0597, "nothing_compiled"),
+                    "eager.wall_ms": metric(35.4, "noisy"),
+                    "compiled.wall_ms": metric(0.177),
+                },
+            }
+        ]
+    ).splitlines()
+    cells = shown[1].split()
+    assert cells[7] == "(0.0597)"
+    assert cells[9:12] == ["~35.4", "0.177", "~200x"]
+    assert any(line.startswith("~ noisy") for line in shown)
+    assert any(line.startswith("( ) nothing was compiled") for line in shown)

@@ -35,6 +35,9 @@ _CLOCK_S: Final = 1e-7
 _LONGEST_ROUND_MS: Final = 500.0
 # Mutated inputs need a set of their own for each call, made before the clock; this bounds their memory.
 _MOST_FRESH_SETS: Final = 32
+# A process whose middle half of rounds spreads over more than this part of their median tells little by it.
+_NOISY_SPREAD: Final = 0.2
+_LEAST_ROUNDS_TO_JUDGE: Final = 4
 _MODES: Final = ("eager", "compiled")
 
 
@@ -118,6 +121,10 @@ def _time(session: ProbeSession, walk: BucketWalk, eager: Any, compiled: Any, co
         gc.collect()
         gc.freeze()
         samples = _rounds(sides, plan["rounds"], repeats, mutates, count)
+    noisy = [side.mode for side in sides if _is_noisy(samples, side.mode)]
+    for sample in samples:
+        if sample["metric"].partition(".")[0] in noisy and sample["value"] is not None:
+            sample["flags"] = [*sample["flags"], "noisy"]
     samples += _no_device([side.mode for side in sides])
     status, reason = "ok", None
     if not walk.regions:
@@ -196,6 +203,15 @@ def _repeats(
     wanted = math.ceil(plan["round_ms"] / 1e3 / max(min(seconds), _CLOCK_S))
     most = max(1, math.floor(_LONGEST_ROUND_MS / 1e3 / max(*seconds, _CLOCK_S)))
     return max(1, min(wanted, most, _MOST_FRESH_SETS if mutates else wanted))
+
+
+def _is_noisy(samples: list[Sample], mode: str) -> bool:
+    """Whether the rounds' wall times of a mode spread widely: another process took its turns among them."""
+    rounds = [s["value"] for s in samples if s["metric"] == f"{mode}.wall_ms" and s["value"] is not None]
+    if len(rounds) < _LEAST_ROUNDS_TO_JUDGE:
+        return False
+    lower, middle, upper = statistics.quantiles(rounds, n=4)
+    return upper - lower > _NOISY_SPREAD * middle
 
 
 def _no_device(modes: list[str]) -> list[Sample]:
