@@ -278,7 +278,10 @@ def test_eager_raising_is_the_finding_and_the_other_bucket_is_still_measured() -
         return x * 2
 
     empty, full = probe(lambda: picky, lambda: (torch.empty(0),), vector, backend="eager")
-    assert (empty["status"], empty["reason"]) == ("runtime_error", "eager raised, compiled returned")
+    assert (empty["status"], empty["reason"]) == (
+        "runtime_error",
+        "eager raised ValueError, compiled returned",
+    )
     assert empty["error"]["message"] == "EAGER: nothing to do"
     assert "accuracy" not in empty
     assert full["status"] == "ok"
