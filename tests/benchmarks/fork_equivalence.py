@@ -98,9 +98,10 @@ def main() -> None:
             if prepared["status"] != "ok":
                 raise SystemExit(prepared["reason"])
             described = {entry["name"]: entry for entry in server.describe([], True, "cpu").workloads}
-            for pair in range(arguments.pairs):
-                for workload in WORKLOADS:
-                    bucket = described[workload]["buckets"][0]["name"]
+            print(f"{'workload':24} {'metric':22} {'forked':>10} {'fresh':>10}  fresh / forked (95%)")
+            for workload in WORKLOADS:
+                bucket = described[workload]["buckets"][0]["name"]
+                for pair in range(arguments.pairs):
                     sides = ("forked", "fresh") if pair % 2 == 0 else ("fresh", "forked")
                     for side in sides:
                         cache = str(folder / f"{pair}-{workload}-{side}")
@@ -111,7 +112,6 @@ def main() -> None:
                         ):
                             request = {
                                 "op": "probe",
-                                "id": 0,
                                 "sources": [],
                                 "packs": True,
                                 "workload": workload,
@@ -129,15 +129,19 @@ def main() -> None:
                                 records = fresh(python, request, temporary)
                             for metric, value in values(records).items():
                                 measured[workload, metric, side].append(value)
-                print(f"pair {pair + 1} of {arguments.pairs} done", file=sys.stderr)
-    print(f"{'workload':24} {'metric':22} {'forked':>10} {'fresh':>10}  fresh / forked (95%)")
-    for workload in WORKLOADS:
-        for metric in METRICS:
-            forked, alone = measured[workload, metric, "forked"], measured[workload, metric, "fresh"]
-            print(
-                f"{workload:24} {metric:22} {statistics.median(forked):10.4g} {statistics.median(alone):10.4g}"
-                f"  {ratio(forked, alone)}"
-            )
+                    print(f"{workload}: pair {pair + 1} of {arguments.pairs} done", file=sys.stderr)
+                show(workload, measured)
+
+
+def show(workload: str, measured: dict[tuple[str, str, str], list[float]]) -> None:
+    """The lines of one workload: both sides' medians and the ratio."""
+    for metric in METRICS:
+        forked, alone = measured[workload, metric, "forked"], measured[workload, metric, "fresh"]
+        print(
+            f"{workload:24} {metric:22} {statistics.median(forked):10.4g} {statistics.median(alone):10.4g}"
+            f"  {ratio(forked, alone)}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":
