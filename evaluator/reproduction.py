@@ -47,7 +47,7 @@ repro_os.environ["HF_HUB_OFFLINE"] = "1"
 
 {driver}
 
-REPRO_SPEC = repro_json_loads(r"""{spec}""")
+REPRO_SPEC = json.loads(r"""{spec}""")
 REPRO_SPEC["trace_dir"] = REPRO_FOLDER + "/trace"
 if "COMPILE" in globals():
     REPRO_SPEC["options"] = dict(COMPILE)
@@ -108,9 +108,7 @@ def script(document: dict[str, Any], name: str = "repro.py") -> str:
             f"repro_os.environ[{key!r}] = {value!r}\n" for key, value in declared.items() if value is not None
         ),
         source=_without_future(workload["source"]),
-        driver=_without_future(_DRIVER.read_text()).replace(
-            "import json\n", "import json\nfrom json import loads as repro_json_loads\n", 1
-        ),
+        driver=_without_future(_DRIVER.read_text()),
         spec=json.dumps(spec, indent=1, sort_keys=True),
     )
 

@@ -92,15 +92,18 @@ def _made_by() -> list[str | None]:
     return [torch.__version__, torch.version.git_version, sys.version, os.environ.get("CXX")]
 
 
-def _note_ready(imported: list[str]) -> None:
-    known = imported
+def _ready_modules() -> list[str]:
+    """The modules that a prepared toolchain here noted; none where there is none, or another torch made it."""
     try:
-        before = json.loads(_ready_file().read_text())
-        if before["made_by"] == _made_by():
-            # What was preloaded is not imported again: the list only grows.
-            known = sorted({*before["modules"], *imported})
+        ready = json.loads(_ready_file().read_text())
+        return list(ready["modules"]) if ready["made_by"] == _made_by() else []
     except (OSError, ValueError, KeyError):
-        known = imported
+        return []
+
+
+def _note_ready(imported: list[str]) -> None:
+    # What was preloaded is not imported again: the list only grows.
+    known = sorted({*_ready_modules(), *imported})
     # Another run may read it meanwhile, so it appears whole.
     draft = _ready_file().with_suffix(f".{os.getpid()}")
     draft.write_text(json.dumps({"made_by": _made_by(), "modules": known}))
@@ -109,11 +112,7 @@ def _note_ready(imported: list[str]) -> None:
 
 def preload() -> None:
     """Import in the server what a first compile would import, if a toolchain was prepared here before."""
-    try:
-        ready = json.loads(_ready_file().read_text())
-        modules = ready["modules"] if ready["made_by"] == _made_by() else []
-    except (OSError, ValueError, KeyError):
-        return
+    modules = _ready_modules()
     if not modules:
         return
     for name in modules:

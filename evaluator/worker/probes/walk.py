@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
 
@@ -28,9 +28,6 @@ from evaluator.worker.session import (
 )
 from evaluator.worker.trees import flatten
 from evaluator.worker.walked import BucketWalk, CompileCount
-
-if TYPE_CHECKING:
-    pass
 
 # Under CUDA graphs call 1 warms, 2 records, 3 replays.
 _CUDA_GRAPH_CALLS: Final = 3
@@ -56,10 +53,11 @@ def run(session: ProbeSession) -> None:
     compiled = session.compile(built)
     for number in (1, 2):
         for walk in walks:
-            if walk.status == "ok":
-                _visit(session, walk, compiled, number, count, trace_dir)
-            if number == 1 and walk.status != "ok":
-                # Safe on disk before a later bucket may end the process.
+            if walk.status != "ok":
+                continue
+            _visit(session, walk, compiled, number, count, trace_dir)
+            if walk.status != "ok":
+                # Told at once, in whichever walk it failed: a later bucket may end the process.
                 _report(session, walk)
     for walk in walks:
         if walk.status == "ok":
