@@ -80,11 +80,31 @@ def inputs(bucket):
     return (torch.randn(bucket["n"]),), {}
 """
 
+FAILS_LATER = """
+import torch
+BUCKETS = [{"n": 4}]
+COMPILE = {"backend": "aot_eager"}
+made = []
+def build():
+    return torch.nn.Tanh()
+def inputs(bucket):
+    made.append(1)
+    if len(made) > 2:
+        raise OSError("the data ran out")
+    return (torch.randn(bucket["n"], 8),), {}
+"""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("server")
-    for name, text in {"steady": STEADY, "mutates": MUTATES, "limit": LIMIT, "unstable": UNSTABLE}.items():
+    for name, text in {
+        "steady": STEADY,
+        "mutates": MUTATES,
+        "limit": LIMIT,
+        "unstable": UNSTABLE,
+        "later": FAILS_LATER,
+    }.items():
         (made / f"{name}.py").write_text(text)
     (made / "only_torch").mkdir()
     (made / "only_torch" / "sitecustomize.py").write_text(ONLY_TORCH)
@@ -111,7 +131,9 @@ def probe(
 ) -> list[Any]:
     request = {
         "probe": probe,
-        "sources": [str(folder / name) for name in ("steady.py", "mutates.py", "limit.py", "unstable.py")],
+        "sources": [
+            str(folder / name) for name in ("steady.py", "mutates.py", "limit.py", "unstable.py", "later.py")
+        ],
         "packs": False,
         "workload": workload,
         "variant": "default",
@@ -218,6 +240,13 @@ def test_what_compiles_again_in_the_second_walk_is_not_timed(server: Server, fol
     assert timed["status"] == "not_comparable"
     assert "no steady state" in timed["reason"]
     assert {sample["value"] for sample in timed["samples"]} == {None}
+
+
+def test_a_bucket_that_fails_in_the_second_walk_says_why(server: Server, folder: Path) -> None:
+    records = probe(server, folder, "later", "walk", ["n=4"], timing=TIMING)
+    walked = [record for record in records if record["kind"] == "result"]
+    assert [(record["probe"], record["status"]) for record in walked] == [("walk", "setup_error")]
+    assert "the data ran out" in walked[0]["error"]["message"]
 
 
 def test_accuracy_and_memory_work_with_torch_alone(server: Server, folder: Path) -> None:
