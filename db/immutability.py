@@ -27,6 +27,7 @@ OWNER: Final = {
     "replica": "run_id",
     "environment_sample": "run_id",
     "evaluation": "run_id",
+    "noise": "run_id",
     "probe": "evaluation_id",
     "facts": "evaluation_id",
     "summary": "evaluation_id",
@@ -39,7 +40,7 @@ OWNER: Final = {
     "difference": "probe_id",
 }
 # Written again as an evaluation goes on; everything else is append-only.
-MUTABLE: Final = frozenset({"evaluation", "facts", "summary"})
+MUTABLE: Final = frozenset({"evaluation", "facts", "summary", "noise"})
 _GATE: Final = "pruning"
 
 _HINT: Final = "db/README.md says how a whole run is pruned"
@@ -132,8 +133,10 @@ def rules(table: Table, *, replace: bool) -> list[tuple[str, str, str]]:
 
 def _run_rules(table: Table, *, replace: bool) -> list[tuple[str, str, str]]:
     changed = " OR ".join(
-        f"OLD.{column} <> NEW.{column}" for column in ("id", "uuid", "machine_id", "started_at")
+        f"OLD.{column} <> NEW.{column}" for column in ("id", "uuid", "machine_id", "started_at", "purpose")
     )
+    # NULL is unequal to nothing, so a parent that comes or goes has to be looked for.
+    changed += " OR coalesce(OLD.parent_uuid, '') <> coalesce(NEW.parent_uuid, '')"
     found = [
         (
             "UPDATE",

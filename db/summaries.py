@@ -65,7 +65,28 @@ class MetricSummary:
 
 
 def summarise(readings: Iterable[Reading]) -> list[MetricSummary]:
-    """One summary for each metric with a number that counts, in order of name.
+    """One summary for each metric with a number that counts, in order of name."""
+    last = counted(readings)
+    values = {
+        metric: {replica: _median(rounds) for replica, rounds in replicas.items()}
+        for metric, replicas in last.items()
+    }
+    return [_summary(metric, last[metric], values) for metric in sorted(last)]
+
+
+def rounds_by_replica(readings: Iterable[Reading]) -> dict[str, dict[int, list[float]]]:
+    """The numbers that count: metric to replica to its rounds, or its one number, in the metric's unit."""
+    return {
+        metric: {
+            replica: [one.value for one in rounds if one.value is not None]
+            for replica, rounds in replicas.items()
+        }
+        for metric, replicas in counted(readings).items()
+    }
+
+
+def counted(readings: Iterable[Reading]) -> dict[str, dict[int, list[Reading]]]:
+    """The readings that count: metric to replica, ascending, to its readings.
 
     Where a replica measured a metric more than once, its last attempt with a number stands.
     """
@@ -75,15 +96,10 @@ def summarise(readings: Iterable[Reading]) -> list[MetricSummary]:
     for reading in readings:
         if reading.counts and reading.replica is not None:
             groups[reading.metric][reading.replica][reading.attempt].append(reading)
-    last = {
+    return {
         metric: {replica: attempts[max(attempts)] for replica, attempts in sorted(replicas.items())}
         for metric, replicas in groups.items()
     }
-    values = {
-        metric: {replica: _median(rounds) for replica, rounds in replicas.items()}
-        for metric, replicas in last.items()
-    }
-    return [_summary(metric, last[metric], values) for metric in sorted(last)]
 
 
 def interval_of_median(values: Sequence[float]) -> tuple[float, float] | None:

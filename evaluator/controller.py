@@ -137,13 +137,13 @@ class Controller:
         self._progress.plan(left, done=len(units) - len(left))
         work = UnitWork(self._settings, self._scratch, self._evaluations, self._progress, self._repeats)
         last = {key: index for index, unit in enumerate(left) for key in _keys(unit)}
-        group: tuple[int, int] | None = None
+        replica = left[0].replica if left else 0
         for index, unit in enumerate(left):
+            if unit.replica != replica:
+                # A replica is one start of each server: the next one begins with new processes.
+                close_all(self._environments)
+                replica = unit.replica
             environment = self._environments[unit.environment]
-            if group is not None and group != (unit.replica, unit.environment):
-                # A replica is one start of the server: the next one begins with a new process.
-                self._environments[group[1]].close()
-            group = (unit.replica, unit.environment)
             self._measure(work, environment, unit, [key for key in _keys(unit) if last[key] == index])
 
     def _is_done(self, unit: Unit) -> bool:
@@ -183,7 +183,7 @@ class Controller:
         if server is None:
             self._progress.note("starting a process server")
             log = server_log(self._scratch, environment.index)
-            server = environment.server = start_server(environment.python, environment.temporary, log)
+            server = environment.server = start_server(environment.interpreter, environment.temporary, log)
         samples: list[Record] = []
         needed = self._cells[_keys(unit)[0]].needs_toolchain
         if needed and not environment.toolchain_ready and not environment.toolchain_problem:

@@ -10,6 +10,7 @@ from typing import Any
 
 from evaluator import machine
 from evaluator.errors import BrokenSetUp, UserError
+from evaluator.interpreters import Interpreter
 from evaluator.run_records import Settings
 from evaluator.scratch import Scratch
 from evaluator.selection import Cell, problem_description, select
@@ -26,7 +27,7 @@ class Environment:
     """
 
     index: int
-    python: Path
+    interpreter: Interpreter
     temporary: Path
     described: Described
     host: Record
@@ -41,8 +42,8 @@ class Environment:
 
     @property
     def name(self) -> str:
-        """The interpreter, as it may be shown and stored."""
-        return machine.shorten(str(self.python))
+        """The interpreter, with what was set for it alone, as it may be shown and stored."""
+        return name_of(self.interpreter)
 
     @property
     def descriptions(self) -> list[Record]:
@@ -61,17 +62,24 @@ class Environment:
             self.server = None
 
 
-def start_server(python: Path, temporary: Path, log: Path) -> Server:
+def name_of(interpreter: Interpreter) -> str:
+    """An interpreter as it is named to the reader: its path, its variables, and which copy of equal ones it is."""
+    parts = [str(interpreter.python), *(f"{name}={value}" for name, value in interpreter.variables)]
+    if interpreter.copy > 1:
+        parts.append(f"(copy {interpreter.copy})")
+    return machine.shorten(" ".join(parts))
+
+
+def start_server(interpreter: Interpreter, temporary: Path, log: Path) -> Server:
     """A process server, tried twice. Raises UserError (no torch there) and BrokenSetUp (it does not come up)."""
+    variables = dict(interpreter.variables)
     try:
-        return Server(python, temporary, log)
+        return Server(interpreter.python, temporary, log, variables)
     except ServerDied:
         try:
-            return Server(python, temporary, log)
+            return Server(interpreter.python, temporary, log, variables)
         except ServerDied as error:
-            raise BrokenSetUp(
-                f"no process server starts under {machine.shorten(str(python))}: {error}"
-            ) from None
+            raise BrokenSetUp(f"no process server starts under {name_of(interpreter)}: {error}") from None
 
 
 def open_environments(settings: Settings, scratch: Scratch) -> list[Environment]:
@@ -82,8 +90,8 @@ def open_environments(settings: Settings, scratch: Scratch) -> list[Environment]
     """
     opened: list[Environment] = []
     try:
-        for index, python in enumerate(settings.pythons):
-            opened.append(_open(settings, scratch, index, python))
+        for index, interpreter in enumerate(settings.interpreters):
+            opened.append(_open(settings, scratch, index, interpreter))
             _refuse_twins(opened)
     except BaseException:
         close_all(opened)
@@ -110,21 +118,27 @@ def server_log(scratch: Scratch, index: int) -> Path:
     return scratch.folder("logs") / f"server-{index}.log"
 
 
-def _open(settings: Settings, scratch: Scratch, index: int, python: Path) -> Environment:
-    temporary = toolchain_folder(python)
-    server = start_server(python, temporary, server_log(scratch, index))
+def _open(settings: Settings, scratch: Scratch, index: int, interpreter: Interpreter) -> Environment:
+    temporary = toolchain_folder(interpreter.python)
+    server = start_server(interpreter, temporary, server_log(scratch, index))
     try:
         target = settings.selection.target
         if target == "cuda" and not server.hello.environment.get("gpu"):
             raise UserError(
-                f"{machine.shorten(str(python))} sees no CUDA device: run where there is one, or with --target cpu"
+                f"{name_of(interpreter)} sees no CUDA device: run where there is one, or with --target cpu"
             )
-        described = server.describe(list(settings.sources), settings.packs, target)
+        described = server.describe(
+            list(settings.sources),
+            settings.packs,
+            target,
+            declared=[name for name, _ in interpreter.variables],
+            copy=interpreter.copy,
+        )
         cells = select(selectable(described), settings.selection)
     except BaseException:
         server.close()
         raise
-    return Environment(index, python, temporary, described, server.hello.host, cells, server)
+    return Environment(index, interpreter, temporary, described, server.hello.host, cells, server)
 
 
 def selectable(described: Described) -> list[Record]:

@@ -9,3 +9,7 @@ class UserError(Exception):
 
 class BrokenSetUp(UserError):
     """A run that began can't go on (no server starts, the database went away). What is recorded stays."""
+
+
+class NothingSelected(UserError):
+    """A selection that is right in each of its parts and matches no cell."""

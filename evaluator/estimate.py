@@ -51,9 +51,9 @@ def estimate(units: Sequence[Unit], environments: int, history: History) -> Esti
     known = guessed = 0
     for unit in units:
         for bucket in unit.buckets:
-            took = history.get((unit.workload, unit.variant, bucket, unit.kind))
-            known, guessed = (known, guessed + 1) if took is None else (known + 1, guessed)
-            seconds += GUESS_S[unit.kind] if took is None else took
+            is_known = _key(unit, bucket) in history
+            known, guessed = (known + 1, guessed) if is_known else (known, guessed + 1)
+            seconds += seconds_of(unit, bucket, history)
     cells = len({(unit.environment, unit.workload, unit.variant, b) for unit in units for b in unit.buckets})
     return Estimate(
         seconds=seconds,
@@ -62,6 +62,15 @@ def estimate(units: Sequence[Unit], environments: int, history: History) -> Esti
         known=known,
         guessed=guessed,
     )
+
+
+def seconds_of(unit: Unit, bucket: str, history: History) -> float:
+    """What one bucket of a unit takes: what it took before, else the guess for its kind."""
+    return history.get(_key(unit, bucket), GUESS_S[unit.kind])
+
+
+def _key(unit: Unit, bucket: str) -> tuple[str, str, str, str]:
+    return (unit.workload, unit.variant, bucket, unit.kind)
 
 
 def _most_folders(units: Sequence[Unit]) -> int:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from evaluator.errors import UserError
+from evaluator.interpreters import Interpreter
 from evaluator.server_client import interpreter
 
 DATABASE_VARIABLE: Final = "COMPILEWATCH_DB"
+_TIME: Final = re.compile(r"(?:([\d.]+)h)?(?:([\d.]+)m)?(?:([\d.]+)s?)?")
 DEFAULT_DATABASE: Final = "results/compilewatch.db"
 
 
@@ -45,6 +48,12 @@ def add_database(parser: argparse._ActionsContainer) -> None:
 def database(arguments: argparse.Namespace) -> str:
     """The database that is meant, as a path or a URL."""
     return str(arguments.db or os.environ.get(DATABASE_VARIABLE) or DEFAULT_DATABASE)
+
+
+def reports_folder(database: str) -> Path:
+    """Where reports go if the user names no place: beside the database, or beside the default one's for a URL."""
+    place = Path(DEFAULT_DATABASE if "://" in database else database)
+    return place.parent / "reports"
 
 
 def add_workloads(parser: argparse._ActionsContainer) -> None:
@@ -95,12 +104,26 @@ def pythons(given: Sequence[str]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(interpreter(path) for path in given)) or (Path(sys.executable),)
 
 
+def interpreters(given: Sequence[str]) -> tuple[Interpreter, ...]:
+    """The same as interpreters under test, with nothing set for one alone."""
+    return tuple(Interpreter(python) for python in pythons(given))
+
+
 def positive(text: str) -> float:
     """An argument that must be a number above zero."""
     value = float(text)
     if not 0 < value < float("inf"):
         raise ValueError(text)
     return value
+
+
+def seconds(text: str) -> float:
+    """A time as people write it (``90``, ``45m``, ``2h``, ``1h30m``), in seconds."""
+    found = _TIME.fullmatch(text.strip())
+    if found is None or not any(found.groups()):
+        raise ValueError(text)
+    hours, minutes, rest = (float(part or 0) for part in found.groups())
+    return positive(str(hours * 3600 + minutes * 60 + rest))
 
 
 def positive_whole(text: str) -> int:
@@ -112,5 +135,6 @@ def positive_whole(text: str) -> int:
 
 
 # argparse names the type in its message: "invalid number above zero value: 'x'" reads as a sentence.
+seconds.__name__ = "time (45m, 2h):"
 positive.__name__ = "number above zero:"
 positive_whole.__name__ = "whole number above zero:"

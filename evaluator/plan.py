@@ -1,14 +1,15 @@
 """What a run does, in order: pure, from cells to units of work.
 
 Replica-major: every replica is one start of each environment's process server, and in it each workload and
-variant is measured once. Environments take turns at going first (A B, B A), so that a machine that drifts
-does so for both.
+variant is measured once. Within it the environments take turns unit by unit, and at going first (A B, B A): so
+a machine that drifts does so for both, within minutes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Final, Literal
 
 from evaluator.selection import Cell
@@ -90,19 +91,38 @@ def plan(cells: Sequence[Sequence[Cell]], replicas: int, serial: bool = False) -
     """
     units: list[Unit] = []
     for replica in range(replicas):
-        order = range(len(cells)) if replica % 2 == 0 else reversed(range(len(cells)))
-        for environment in order:
-            for number, group in enumerate(_groups(cells[environment])):
-                place = f"e{environment}-r{replica}-w{number}"
-                units += _units(environment, replica, group, place, serial)
+        order = list(range(len(cells)))
+        if replica % 2:
+            order.reverse()
+        groups = {environment: _groups(cells[environment]) for environment in order}
+        names = dict.fromkeys(name for environment in sorted(order) for name in groups[environment])
+        for number, name in enumerate(names):
+            units += _in_turns(
+                _units(
+                    environment,
+                    replica,
+                    groups[environment][name],
+                    f"e{environment}-r{replica}-w{number}",
+                    serial,
+                )
+                for environment in order
+                if name in groups[environment]
+            )
     return _freeing(units)
 
 
-def _groups(cells: Sequence[Cell]) -> Iterator[list[Cell]]:
+def _groups(cells: Sequence[Cell]) -> dict[tuple[str, str], list[Cell]]:
+    """Cells by workload and variant, in the order in which they come."""
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         groups.setdefault((cell.workload, cell.variant), []).append(cell)
-    yield from groups.values()
+    return groups
+
+
+def _in_turns(sides: Iterable[Iterable[Unit]]) -> Iterator[Unit]:
+    """The first unit of each side, then the second of each, until the longest is done."""
+    for turn in zip_longest(*sides):
+        yield from (unit for unit in turn if unit is not None)
 
 
 def _units(environment: int, replica: int, group: Sequence[Cell], place: str, serial: bool) -> Iterator[Unit]:

@@ -13,6 +13,11 @@ _DRIVER: Final = Path(__file__).parent / "worker" / "repro.py"
 # A source that could not be cut out of its file brings the file whole, with its registration.
 _IMPORTS_OURS: Final = re.compile(r"^\s*(from|import) workloads\b", re.MULTILINE)
 OURS: Final = " and this project's folder on PYTHONPATH (the source registers itself with `workloads`)"
+# The one variant of a plain file that says its arguments of torch.compile; a rung of it has others.
+PLAIN_VARIANT: Final = "default"
+_OWN_OPTIONS: Final = """if "COMPILE" in globals():
+    REPRO_SPEC["options"] = dict(COMPILE)
+"""
 _FUTURE: Final = re.compile(r"^from __future__ import .*\n", re.MULTILINE)
 
 _SCRIPT: Final = '''"""{title}
@@ -49,9 +54,7 @@ repro_os.environ["HF_HUB_OFFLINE"] = "1"
 
 REPRO_SPEC = json.loads(r"""{spec}""")
 REPRO_SPEC["trace_dir"] = REPRO_FOLDER + "/trace"
-if "COMPILE" in globals():
-    REPRO_SPEC["options"] = dict(COMPILE)
-
+{own_options}
 if __name__ == "__main__":
     repro_main(REPRO_SPEC, build, inputs)
 '''
@@ -101,7 +104,7 @@ def script(document: dict[str, Any], name: str = "repro.py") -> str:
         triton=environment["triton"] or "none",
         python=environment["python"],
         cpu=environment["cpu_model"],
-        libraries=libraries + (OURS if _IMPORTS_OURS.search(workload["source"]) else ""),
+        libraries=libraries + (OURS if registers_itself(workload["source"]) else ""),
         name=name,
         hide_gpu="" if document["target"] == "cuda" else 'repro_os.environ["CUDA_VISIBLE_DEVICES"] = ""\n',
         variables="".join(
@@ -109,8 +112,14 @@ def script(document: dict[str, Any], name: str = "repro.py") -> str:
         ),
         source=_without_future(workload["source"]),
         driver=_without_future(_DRIVER.read_text()),
+        own_options=_OWN_OPTIONS if document["variant"] == PLAIN_VARIANT else "",
         spec=json.dumps(spec, indent=1, sort_keys=True),
     )
+
+
+def registers_itself(source: str) -> bool:
+    """Whether a source is a whole file that imports `workloads` and so needs this project."""
+    return _IMPORTS_OURS.search(source) is not None
 
 
 def _without_future(text: str) -> str:

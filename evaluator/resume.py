@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from db.queries.resume import UnfinishedRun, unfinished_run
 from db.queries.runs import LATEST, list_runs
 from db.queries.show import run_document
-from db.session import open_reader
+from db.session import Reads, open_reader
 from evaluator import machine, options
 from evaluator.controller import Earlier
 from evaluator.errors import UserError
+from evaluator.interpreters import Interpreter
 from evaluator.outcomes import Outcome
 from evaluator.plan import ProbeKey
 from evaluator.run_records import Settings
@@ -59,6 +61,11 @@ def resumable(database: str, reference: str) -> tuple[Settings, Earlier]:
     return _settings(run), _earlier(run, evaluations)
 
 
+def settings_of(reads: Reads, reference: str) -> Settings:
+    """What a run was told to do, whether or not it is finished. Raises UserError where that can't be had any more."""
+    return _settings(unfinished_run(reads, reference))
+
+
 def _latest_unfinished(runs: Sequence[Any]) -> str:
     for row in runs:
         if row.status != "finished":
@@ -76,15 +83,28 @@ def _settings(run: UnfinishedRun) -> Settings:
             profile=plan["profile"],
             sources=options.sources(plan["sources"]),
             packs=plan["packs"],
-            pythons=options.pythons(plan["pythons"]),
+            interpreters=tuple(_interpreter(one) for one in plan["interpreters"]),
             time_s=plan["limits"]["time_s"],
             memory_mb=plan["limits"]["memory_mb"],
             argv=tuple(sys.argv[1:]),
+            count=plan["replicas"],
+            purpose=run.purpose,
+            parent=run.parent,
         )
     except KeyError as error:
         raise UserError(f"run {run.uuid[:8]} does not say its {error}: start a new run") from None
     except UserError as error:
         raise UserError(f"{error} (resume in the folder in which the run was begun)") from None
+
+
+def _interpreter(stored: Mapping[str, Any]) -> Interpreter:
+    (python,) = options.pythons([stored["python"]])
+    # A value that began with the home folder was written down with "~".
+    variables = tuple(
+        (name, str(Path(value).expanduser()) if value.startswith("~/") else value)
+        for name, value in stored["variables"].items()
+    )
+    return Interpreter(python, variables, stored["copy"])
 
 
 def _earlier(run: UnfinishedRun, evaluations: Sequence[dict[str, Any]]) -> Earlier:

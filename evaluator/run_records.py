@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final
 
 from evaluator import machine
+from evaluator.interpreters import Interpreter
 from evaluator.plan import PROFILES, SERIAL_PROFILES
 from evaluator.selection import Cell, Selection
 from evaluator.server_client import Server
@@ -23,22 +23,30 @@ SEED: Final = 0
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run was told to do. ``sources``: workload files (absolute) and modules; limits in s and MB."""
+    """What a run was told to do. ``sources``: workload files (absolute) and modules; limits in s and MB.
+
+    ``count``: replicas, where not the profile's. ``purpose``: evaluate, upgrade, confirm, explain, calibrate or
+    nightly; ``parent``: the run that this one confirms or explains; ``extra``: what else its plan says.
+    """
 
     run: str
     selection: Selection
     profile: str
     sources: tuple[str, ...]
     packs: bool
-    pythons: tuple[Path, ...]
+    interpreters: tuple[Interpreter, ...]
     time_s: float
     memory_mb: float
     label: str | None = None
     argv: tuple[str, ...] = ()
+    count: int | None = None
+    purpose: str = "evaluate"
+    parent: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def replicas(self) -> int:
-        return PROFILES[self.profile]
+        return self.count or PROFILES[self.profile]
 
     @property
     def serial(self) -> bool:
@@ -70,6 +78,8 @@ def run_record(settings: Settings, host: Record, cells: Mapping[str, Sequence[Ce
         "type": "run",
         "uuid": settings.run,
         "label": settings.label,
+        "purpose": settings.purpose,
+        "parent": settings.parent,
         "profile": settings.profile,
         "started_at": now(),
         "argv": machine.portable_arguments(settings.argv),
@@ -81,13 +91,22 @@ def run_record(settings: Settings, host: Record, cells: Mapping[str, Sequence[Ce
             "replicas": settings.replicas,
             "sources": [machine.portable_path(s) if s.startswith("/") else s for s in settings.sources],
             "packs": settings.packs,
-            "pythons": [machine.portable_path(python) for python in settings.pythons],
+            "interpreters": [_interpreter(one) for one in settings.interpreters],
             "limits": settings.limits,
             "seed": SEED,
             "environments": list(cells),
             "definitions": {cell.workload: cell.definition_hash for of in cells.values() for cell in of},
             "cells": sum(len(of) for of in cells.values()),
+            **settings.extra,
         },
+    }
+
+
+def _interpreter(one: Interpreter) -> Record:
+    return {
+        "python": machine.portable_path(one.python),
+        "variables": machine.without_home(dict(one.variables)),
+        "copy": one.copy,
     }
 
 

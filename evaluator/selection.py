@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from evaluator.errors import UserError
+from evaluator.errors import NothingSelected, UserError
 
 Description = dict[str, Any]
 
@@ -21,7 +21,11 @@ _WITHOUT_CODE: Final = frozenset({"eager", "aot_eager"})
 
 @dataclass(frozen=True)
 class Selection:
-    """What a user asked for. An empty tuple of globs takes all; without ``variants`` each workload's default one."""
+    """What a user asked for. An empty tuple of globs takes all; without ``variants`` each workload's default one.
+
+    ``only``: (workload, variant) pairs to which it is restricted; they then stand for ``variants`` where that is empty.
+    ``rungs``: backends (``eager``, ``aot_eager``); the chosen variants' rungs are taken instead of the variants.
+    """
 
     workloads: tuple[str, ...] = ()
     buckets: tuple[str, ...] = ()
@@ -29,17 +33,16 @@ class Selection:
     tags: tuple[str, ...] = ()
     max_buckets: int | None = None
     target: str = "cpu"
+    rungs: tuple[str, ...] = ()
+    only: tuple[tuple[str, str], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()
-        }
+        return {key: _as_lists(value) for key, value in asdict(self).items()}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Selection:
         known = {field.name for field in fields(cls)}
-        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()}
-        return cls(**{key: value for key, value in values.items() if key in known})
+        return cls(**{key: _as_tuples(value) for key, value in stored.items() if key in known})
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ def select(descriptions: Sequence[Description], selection: Selection) -> list[Ce
     UserError where a glob, a tag or their combination matches nothing.
     """
     matching = _matching(descriptions, selection.workloads, "workload")
-    broken = [description for description in matching if "problem" in description]
+    broken = _restricted((d for d in matching if "problem" in d), selection.only)
     chosen = [description for description in matching if "problem" not in description]
     if broken and not chosen:
         return _broken_cells(broken, selection)
@@ -106,10 +109,12 @@ def select(descriptions: Sequence[Description], selection: Selection) -> list[Ce
     variants = _names(variant for description in chosen for variant in description["variants"])
     _every_glob_matches(selection.buckets, buckets, "bucket")
     _every_glob_matches(selection.variants, variants, "variant")
-    cells = [cell for description in chosen for cell in _cells(description, selection)]
+    # The globs were checked against all: one that only meets workloads now left out is no mistake.
+    kept = _restricted(chosen, selection.only)
+    cells = [cell for description in kept for cell in _cells(description, selection)]
     cells += _broken_cells(broken, selection)
     if not cells:
-        raise UserError(
+        raise NothingSelected(
             "nothing is selected: no workload has both such a bucket and such a variant; see `list`"
         )
     return cells
@@ -117,6 +122,9 @@ def select(descriptions: Sequence[Description], selection: Selection) -> list[Ce
 
 def _cells(description: Description, selection: Selection) -> list[Cell]:
     buckets = [b["name"] for b in description["buckets"] if _takes(selection.buckets, b["name"])]
+    variants = _chosen_variants(description, selection)
+    if selection.rungs:
+        variants = [rung for variant in variants for rung in _rungs(description, variant, selection.rungs)]
     return [
         Cell(
             workload=description["name"],
@@ -129,9 +137,25 @@ def _cells(description: Description, selection: Selection) -> list[Cell]:
             needs_toolchain=variant["options"].get("backend") not in _WITHOUT_CODE,
             unsupported=unsupported(description, variant, selection.target),
         )
-        for variant in _variants(description["variants"], selection.variants)
+        for variant in variants
         for bucket in buckets[: selection.max_buckets]
     ]
+
+
+def _chosen_variants(description: Description, selection: Selection) -> list[Description]:
+    described: list[Description] = description["variants"]
+    if not selection.only:
+        return _variants(described, selection.variants)
+    pairs = set(selection.only)
+    named = [variant for variant in described if (description["name"], variant["name"]) in pairs]
+    return [variant for variant in named if _takes(selection.variants, variant["name"])]
+
+
+def _rungs(description: Description, variant: Description, backends: Sequence[str]) -> list[Description]:
+    """The described rungs of a variant with these backends; they need the device that the variant needs."""
+    names = {f"{variant['name']}+{backend}" for backend in backends}
+    needs = {name: variant.get(name) for name in ("requires", "unsupported")}
+    return [{**rung, **needs} for rung in description.get("rungs", ()) if rung["name"] in names]
 
 
 def select_descriptions(
@@ -171,6 +195,19 @@ def _with_tags(descriptions: Sequence[Description], tags: Sequence[str]) -> list
 def _takes(globs: Sequence[str], name: str) -> bool:
     # A name given in full is meant, even where it would read as a pattern.
     return not globs or any(name == glob or fnmatchcase(name, glob) for glob in globs)
+
+
+def _restricted(descriptions: Iterable[Description], only: Sequence[tuple[str, str]]) -> list[Description]:
+    names = {workload for workload, _ in only}
+    return [description for description in descriptions if not only or description["name"] in names]
+
+
+def _as_lists(value: Any) -> Any:
+    return [_as_lists(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(_as_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 def _names(described: Iterable[Description]) -> list[str]:

@@ -18,6 +18,7 @@ from typing import Any, Final
 from evaluator import machine
 from evaluator.controller import Controller
 from evaluator.environments import open_environments
+from evaluator.interpreters import Interpreter
 from evaluator.progress import Progress
 from evaluator.run_records import Settings
 from evaluator.scratch import Scratch
@@ -187,7 +188,7 @@ def _run(python: Path, sources: Sequence[Path], profile: str) -> list[Record]:
         profile=profile,
         sources=tuple(str(source) for source in sources),
         packs=False,
-        pythons=(python,),
+        interpreters=(Interpreter(python),),
         time_s=TIME_LIMIT_S,
         memory_mb=machine.physical_memory_mb() * machine.DEFAULT_MEMORY_SHARE,
     )

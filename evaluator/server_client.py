@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -75,8 +75,10 @@ class Server:
     Must be started from the main thread: the kernel ends the server with the thread that started it.
     """
 
-    def __init__(self, python: Path, temporary: Path, log: Path) -> None:
-        """Start ``python`` with ``temporary`` as its temp directory and wait until it is ready.
+    def __init__(
+        self, python: Path, temporary: Path, log: Path, variables: Mapping[str, str] | None = None
+    ) -> None:
+        """Start ``python`` with ``temporary`` as its temp directory and ``variables`` set, and wait until it is ready.
 
         Raises UserError where this interpreter can't import torch, ServerDied for anything else.
         """
@@ -102,7 +104,7 @@ class Server:
             with log.open("ab") as output:
                 self._process = subprocess.Popen(
                     command,
-                    env=_environment(temporary),
+                    env={**_environment(temporary), **(variables or {})},
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,
@@ -128,29 +130,39 @@ class Server:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def describe(self, sources: list[str], packs: bool, target: str) -> Described:
-        """The workloads of these sources. Raises ServerDied where the server can't say.
+    def describe(
+        self,
+        sources: list[str],
+        packs: bool,
+        target: str,
+        *,
+        declared: Sequence[str] = (),
+        copy: int = 1,
+    ) -> Described:
+        """The workloads of these sources, and the environment. Raises ServerDied where the server can't say.
 
-        A source that ends the process that loads it is a problem of that source alone.
+        A source that ends the process that loads it is a problem of that source alone. ``declared``: environment
+        variables that count besides those the workloads declare; ``copy``: which of equal environments this is.
         """
+        asked = {"packs": packs, "target": target, "declared": list(declared), "copy": copy}
         try:
-            return self._describe(sources, packs, target)
+            return self._describe({**asked, "sources": sources})
         except ServerDied:
             sound, problems = [], []
             for source in sources:
                 try:
-                    self._describe([source], False, target)
+                    self._describe({**asked, "sources": [source], "packs": False})
                     sound.append(source)
                 except ServerDied as error:
                     name = Path(source).stem
                     problems.append({"name": name, "source": Path(source).name, "problem": str(error)})
             if not problems:
                 raise
-            described = self._describe(sound, packs, target)
+            described = self._describe({**asked, "sources": sound})
             return replace(described, problems=[*described.problems, *problems])
 
-    def _describe(self, sources: list[str], packs: bool, target: str) -> Described:
-        answer = self._single({"op": "describe", "sources": sources, "packs": packs, "target": target})
+    def _describe(self, asked: Record) -> Described:
+        answer = self._single({"op": "describe", **asked})
         return Described(
             workloads=answer.get("workloads", []),
             problems=answer.get("problems", []),

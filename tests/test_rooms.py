@@ -97,9 +97,54 @@ def test_the_database_knows_no_controller_and_no_page(path: Path) -> None:
         assert not under(name, "app", "streamlit", "altair"), f"{path} imports {name}"
         if under(name, "evaluator"):
             assert (
-                under(name, "evaluator.worker", "evaluator.errors", "evaluator.trace", "evaluator.sink")
+                under(
+                    name,
+                    "evaluator.worker",
+                    "evaluator.errors",
+                    "evaluator.trace",
+                    "evaluator.sink",
+                    "evaluator.verdicts",
+                )
                 or name == "evaluator"
-            )
+            ), f"{path} imports {name}"
+
+
+# Modules of the standard library that reach outside, or tell the time: a verdict follows from its numbers alone.
+IMPURE = {
+    "asyncio",
+    "datetime",
+    "io",
+    "logging",
+    "multiprocessing",
+    "os",
+    "pathlib",
+    "random",
+    "shutil",
+    "socket",
+    "sqlite3",
+    "subprocess",
+    "sys",
+    "tempfile",
+    "threading",
+    "time",
+    "urllib",
+}
+
+
+@pytest.mark.parametrize("path", sources("evaluator/verdicts"), ids=lambda p: p.name)
+def test_verdicts_are_pure(path: Path) -> None:
+    for name in imports(path):
+        root = name.split(".")[0]
+        if root in OURS:
+            assert under(name, "evaluator.verdicts"), f"{path} imports {name}"
+        else:
+            assert root in sys.stdlib_module_names and root not in IMPURE, f"{path} imports {name}"
+    calls = {
+        node.func.id
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert not calls & {"open", "print", "input", "exec", "eval"}, path
 
 
 @pytest.mark.parametrize("path", sources("app"), ids=lambda p: p.name)
@@ -108,9 +153,17 @@ def test_the_app_reads_queries_and_pure_modules_and_holds_no_sql(path: Path) -> 
         if under(name, "db"):
             assert under(name, *READABLE) or name == "db", f"{path} imports {name}"
         if under(name, "evaluator"):
-            assert under(
-                name, "evaluator.errors", "evaluator.worker.protocol", "evaluator.trace", "evaluator.worker"
-            ) or (name == "evaluator"), f"{path} imports {name}"
+            assert (
+                under(
+                    name,
+                    "evaluator.errors",
+                    "evaluator.worker.protocol",
+                    "evaluator.trace",
+                    "evaluator.verdicts",
+                    "evaluator.worker",
+                )
+                or name == "evaluator"
+            ), f"{path} imports {name}"
     text = path.read_text()
     assert "sqlalchemy.text" not in text
     assert "SELECT " not in text

@@ -112,6 +112,7 @@ def _describe(workload: Workload) -> dict[str, Any]:
             }
             for variant in workload.variants
         ],
+        "rungs": [{"name": rung.name, "options": jsonable(rung.options)} for rung in workload.rungs()],
     }
 
 

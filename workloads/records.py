@@ -13,6 +13,12 @@ from typing import Any, Final
 PATH_MODULE_PREFIX: Final = "workload_file_"
 # A bucket's name is a label in tables and in URLs; one with a long list in it is cut and told apart by a digest.
 BUCKET_NAME_LIMIT: Final = 80
+# What stands between a variant's name and a backend in the name of a rung.
+RUNG_SEPARATOR: Final = "+"
+# Backends by how much of the compiler takes part: Dynamo alone, then AOTAutograd as well.
+RUNG_BACKENDS: Final = ("eager", "aot_eager")
+# Arguments of torch.compile that only its own backend understands.
+_BACKEND_ARGUMENTS: Final = frozenset({"backend", "mode", "options"})
 
 Inputs = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -46,6 +52,22 @@ class Variant:
     options: dict[str, Any]
     evidence_only: bool = False
     requires: str | None = None
+
+    def rungs(self) -> tuple[Variant, ...]:
+        """This variant with less of the compiler, one for each backend below its own: `<name>+eager`, ...
+
+        Everything else stays (`dynamic`, `fullgraph`), so that the times of a variant and its rungs say which
+        layer a difference comes from. They are timed even where the variant is not.
+        """
+        own = self.options.get("backend")
+        below = RUNG_BACKENDS[: RUNG_BACKENDS.index(own)] if own in RUNG_BACKENDS else RUNG_BACKENDS
+        kept = {name: value for name, value in self.options.items() if name not in _BACKEND_ARGUMENTS}
+        return tuple(
+            Variant(
+                f"{self.name}{RUNG_SEPARATOR}{backend}", {**kept, "backend": backend}, requires=self.requires
+            )
+            for backend in below
+        )
 
 
 VARIANTS: Final[tuple[Variant, ...]] = (
@@ -126,13 +148,18 @@ class Workload:
         )
 
     def variant(self, name: str) -> Variant:
-        """The variant of that name; KeyError where there is none."""
-        for variant in self.variants:
+        """The variant, or the rung of one, of that name; KeyError where there is none."""
+        for variant in (*self.variants, *self.rungs()):
             if variant.name == name:
                 return variant
         raise KeyError(
             f"{self.name} has no variant {name!r}; it has {', '.join(v.name for v in self.variants)}"
         )
+
+    def rungs(self) -> tuple[Variant, ...]:
+        """The rungs of all variants, those left out whose name is a variant's. No part of the definition."""
+        taken = {variant.name for variant in self.variants}
+        return tuple(rung for variant in self.variants for rung in variant.rungs() if rung.name not in taken)
 
 
 def _label(value: object) -> str:

@@ -74,7 +74,10 @@ def artifact_name(connection: Connection, sha256: Any, what: str) -> str | None:
 
 
 def workload(connection: Connection, record: Record) -> Row:
-    """A workload record with its buckets and variants, or with the problem that kept it from loading."""
+    """A workload record with its buckets, variants and rungs, or with the problem that kept it from loading.
+
+    A rung (``{name, options}``) is a variant derived from a declared one: the same under another backend.
+    """
     columns = {
         "stands_for": values.text(record.get("stands_for")),
         "origin": values.text(record.get("origin")),
@@ -97,7 +100,8 @@ def workload(connection: Connection, record: Record) -> Row:
     for position, one in enumerate(record.get("buckets") or ()):
         shape = {"position": position, "params": values.json_object(one.get("params")) or {}}
         intern(connection, BUCKET, {"workload_id": row.id, "name": one["name"]}, shape)
-    for position, one in enumerate(record.get("variants") or ()):
+    # Rungs come after the variants they are derived from.
+    for position, one in enumerate([*(record.get("variants") or ()), *(record.get("rungs") or ())]):
         how = {
             "position": position,
             "options": values.json_object(one.get("options")) or {},

@@ -33,6 +33,8 @@ def run(connection: Connection, record: Record) -> Row:
         "argv": values.json_list(record.get("argv")) or [],
         "plan": values.json_object(record.get("plan")) or {},
         "evaluator_version": values.text(record.get("evaluator_version")),
+        "purpose": values.text(record.get("purpose")) or "evaluate",
+        "parent_uuid": values.text(record.get("parent")),
     }
     return intern(connection, RUN, {"uuid": record["uuid"]}, columns)
 

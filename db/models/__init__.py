@@ -10,12 +10,14 @@ from db.models.evidence import (
     Facts,
     GraphBreak,
     Kernel,
+    Noise,
     Pruning,
     Recompile,
     Summary,
 )
 from db.models.identity import Artifact, Bucket, Cell, Environment, Machine, Variant, Workload
 from db.models.runs import (
+    RUN_PURPOSES,
     RUN_STATUSES,
     EnvironmentSample,
     Evaluation,
@@ -30,6 +32,7 @@ __all__ = [
     "ACCURACY_SERIES",
     "ACCURACY_VERDICTS",
     "RAN_EAGER",
+    "RUN_PURPOSES",
     "RUN_STATUSES",
     "Accuracy",
     "Artifact",
@@ -44,6 +47,7 @@ __all__ = [
     "GraphBreak",
     "Kernel",
     "Machine",
+    "Noise",
     "Probe",
     "ProbeArtifact",
     "Pruning",

@@ -193,6 +193,34 @@ class Summary(Base):
     flags: Mapped[list[Any] | None] = described("flags of the numbers that went in, each once; NULL: none")
 
 
+class Noise(Base):
+    """What equal sides showed on a machine: the spread of a metric of a cell in a run that calibrates."""
+
+    __tablename__ = "noise"
+    __table_args__ = (UniqueConstraint("run_id", "cell_id", "environment_id", "metric"), {"comment": __doc__})
+
+    id: Mapped[int] = row_id("row id")
+    run_id: Mapped[int] = described("the run that calibrated", ForeignKey("run.id", ondelete="CASCADE"))
+    cell_id: Mapped[int] = described(
+        "what was evaluated", ForeignKey("cell.id", ondelete="RESTRICT"), index=True
+    )
+    environment_id: Mapped[int] = described(
+        "under what", ForeignKey("environment.id", ondelete="RESTRICT"), index=True
+    )
+    metric: Mapped[str] = described("a time of evaluator.worker.protocol.METRICS")
+    replicas: Mapped[int] = described("replicas that gave a number, two at least")
+    rounds: Mapped[int] = described("median number of rounds in a replica")
+    between_sd: Mapped[float] = described(
+        "standard deviation of the logarithms of the replicas' values", Float()
+    )
+    within_sd: Mapped[float | None] = described(
+        "standard deviation of the logarithms of rounds in a replica; NULL: one number a replica", Float()
+    )
+    replica_values: Mapped[list[Any]] = described(
+        "value of each replica in the metric's unit, in order of their numbers"
+    )
+
+
 class Pruning(Base):
     """The one gate through which a run may be deleted, and the record of every run that was."""
 

@@ -13,6 +13,7 @@ from db.models.identity import Cell, Environment, Machine
 from evaluator.worker.protocol import CACHE_STATES, PROBES, SEVERITY
 
 RUN_STATUSES: Final = ("running", "finished", "interrupted")
+RUN_PURPOSES: Final = ("evaluate", "upgrade", "confirm", "explain", "calibrate", "nightly")
 
 
 class Run(Base):
@@ -22,6 +23,7 @@ class Run(Base):
     __table_args__ = (
         UniqueConstraint("uuid"),
         one_of("status", RUN_STATUSES),
+        one_of("purpose", RUN_PURPOSES),
         {"comment": __doc__, "sqlite_autoincrement": True},
     )
 
@@ -40,6 +42,14 @@ class Run(Base):
     argv: Mapped[list[Any]] = described("the command line's arguments")
     plan: Mapped[dict[str, Any]] = described("what it set out to do: cells, replicas, interpreters")
     evaluator_version: Mapped[str | None] = described("version of the evaluator that wrote it")
+    purpose: Mapped[str] = described(
+        "evaluate, upgrade (sides in turns), confirm (its candidates afresh), explain (rungs of what regressed), "
+        "calibrate (equal sides) or nightly",
+        server_default="evaluate",
+    )
+    parent_uuid: Mapped[str | None] = described(
+        "uuid of the run it confirms or explains, which need not be here; NULL: it stands alone", index=True
+    )
 
     machine: Mapped[Machine] = relationship()
 

@@ -18,11 +18,14 @@ _RECENT_RUNS: Final = 10
 
 
 def unit_durations(reads: Reads, machine: str, target: str = "cpu") -> dict[tuple[str, str, str, str], float]:
-    """(workload, variant, bucket, unit) to the median seconds it took, over the machine's last runs.
+    """(workload, variant, bucket, unit) to the median seconds it took, over the machine's last runs and their children.
 
     A unit's time is that of all its probes in one replica: both compiles of a bucket, a walk with its timing.
     """
-    recent = select(Run.id).where(Run.machine_id == machine).order_by(Run.id.desc()).limit(_RECENT_RUNS)
+    # A run that confirms or explains another has a few cells only, and would push out those that have all.
+    alone = select(Run.uuid).where(Run.machine_id == machine, Run.parent_uuid.is_(None))
+    last = alone.order_by(Run.id.desc()).limit(_RECENT_RUNS)
+    recent = select(Run.id).where(Run.uuid.in_(last) | Run.parent_uuid.in_(last), Run.machine_id == machine)
     rows = reads.execute(
         select(
             Workload.name,

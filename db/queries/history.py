@@ -24,6 +24,7 @@ from db.models import (
 )
 from db.queries.frames import frame, frame_of_ids
 from db.queries.noise import noisy_times
+from db.queries.rungs import of_cells
 
 # Which probe measures a metric: where it failed, the metric has no value and the reason is that probe's.
 PROBE_OF: Final[dict[str, tuple[str, str | None]]] = {
@@ -52,7 +53,7 @@ class Choices:
 
 def workload_names(connection: Connection) -> list[str]:
     """Names of workloads with at least one evaluation, sorted."""
-    evaluated = select(Cell.bucket_id).where(Cell.id.in_(select(Evaluation.cell_id)))
+    evaluated = select(Cell.bucket_id).where(Cell.id.in_(select(Evaluation.cell_id).where(of_cells())))
     query = (
         select(Workload.name).join(Bucket, Bucket.workload_id == Workload.id).where(Bucket.id.in_(evaluated))
     )
@@ -89,7 +90,7 @@ def choices(connection: Connection, workload: str) -> Choices | None:
         .join(Cell, Cell.bucket_id == Bucket.id)
         .join(Variant, Variant.id == Cell.variant_id)
         .join(Evaluation, Evaluation.cell_id == Cell.id)
-        .where(Workload.name == workload)
+        .where(Workload.name == workload, of_cells())
         .group_by(Workload.id, Cell.id, Variant.id, Bucket.id),
     )
     if rows.empty:
@@ -138,7 +139,7 @@ def evaluations(
         .join(Bucket, Bucket.id == Cell.bucket_id)
         .join(Variant, Variant.id == Cell.variant_id)
         .outerjoin(Facts, Facts.evaluation_id == Evaluation.id)
-        .where(Bucket.workload_id == definition, Cell.target == target, Variant.name == variant)
+        .where(Bucket.workload_id == definition, Cell.target == target, Variant.name == variant, of_cells())
         .order_by(Evaluation.id)
     )
     return frame(connection, query.where(Run.machine_id == machine) if machine else query)

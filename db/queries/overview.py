@@ -10,12 +10,16 @@ from sqlalchemy import Connection, func, select
 
 from db.models import Bucket, Cell, Environment, Evaluation, Probe, Run, Workload
 from db.queries.frames import frame
+from db.queries.rungs import of_cells
 from db.queries.versions import in_order
 
 
 @dataclass(frozen=True)
 class Headline:
-    """Counts over the whole database. ``newest``: id of the newest run. ``versions`` are in version order."""
+    """Counts over the whole database, rungs left out. ``newest``: id of the newest run that has cells.
+
+    ``versions`` are in version order.
+    """
 
     runs: int
     newest: int | None
@@ -43,28 +47,33 @@ def headline(connection: Connection) -> Headline:
     """Counts for the first screen; only what was evaluated counts, not what was merely planned."""
     unfinished = func.count().filter(Run.status == "running")
     n_runs, newest, last, running = connection.execute(
-        select(func.count(Run.id), func.max(Run.id), func.max(Run.started_at), unfinished)
+        select(
+            func.count(Run.id),
+            func.max(Run.id).filter(Run.purpose != "explain"),
+            func.max(Run.started_at),
+            unfinished,
+        )
     ).one()
     versions = connection.scalars(
         select(Environment.torch_version)
-        .where(Environment.id.in_(select(Evaluation.environment_id)))
+        .where(Environment.id.in_(select(Evaluation.environment_id).where(of_cells())))
         .distinct()
     )
     cells, evaluations = connection.execute(
-        select(func.count(Evaluation.cell_id.distinct()), func.count(Evaluation.id))
+        select(func.count(Evaluation.cell_id.distinct()), func.count(Evaluation.id)).where(of_cells())
     ).one()
     workloads = connection.scalar(
         select(func.count(Workload.name.distinct()))
         .join(Bucket, Bucket.workload_id == Workload.id)
         .join(Cell, Cell.bucket_id == Bucket.id)
-        .where(Cell.id.in_(select(Evaluation.cell_id)))
+        .where(Cell.id.in_(select(Evaluation.cell_id).where(of_cells())))
     )
     known = in_order([version for version in versions if version])
     return Headline(n_runs, newest, last, tuple(known), workloads or 0, cells, evaluations, running)
 
 
 def runs(connection: Connection) -> pd.DataFrame:
-    """One row a run, newest first: run, uuid, label, profile, machine, started_at, finished_at, status, argv,
+    """One row a run, newest first: run, uuid, label, profile, purpose, machine, started_at, finished_at, status, argv,
     evaluator_version, torch (its versions in order, joined), evaluations, ok, not_ok, pending (counts)."""
     listed = frame(
         connection,
@@ -73,6 +82,7 @@ def runs(connection: Connection) -> pd.DataFrame:
             Run.uuid,
             Run.label.label("label"),
             Run.profile,
+            Run.purpose,
             Run.machine_id.label("machine"),
             Run.started_at,
             Run.finished_at,

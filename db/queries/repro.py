@@ -35,7 +35,7 @@ def evaluation(reads: Reads, reference: str) -> dict[str, Any]:
     ``workload``: its row, ``variables`` it declares, and ``source``: its self-contained text, None where it was
     not kept; ``libraries``: those it uses with their recorded versions; ``seed``; ``buckets``: those its run walked
     before it and itself, in walk order, each with ``name`` and ``params``, since what a bucket compiles depends on
-    those before it. Raises UserError where there is no such evaluation or its source file is gone.
+    those before it; ``interpreter``: path of the python it ran under, None where the run's plan names none. Raises UserError where there is no such evaluation or its source file is gone.
     """
     row = find_evaluation(reads, reference)
     document = evaluation_document(reads, reference)
@@ -68,6 +68,7 @@ def evaluation(reads: Reads, reference: str) -> dict[str, Any]:
         },
         "libraries": {name: installed.get(name) for name in workload["libraries"] or []},
         "seed": place["plan"].get("seed", _SEED),
+        "interpreter": _interpreter(place["plan"], document["environment"]["hash"]),
         "buckets": _walked(reads, place),
     }
 
@@ -76,6 +77,15 @@ def _source(reads: Reads, sha256: str | None) -> str | None:
     if sha256 is None:
         return None
     return folder_of(engine_of(reads).url).read(sha256).decode()
+
+
+def _interpreter(plan: dict[str, Any], environment: str) -> str | None:
+    """The python of one of a plan's environments, which it lists in the order of its interpreters."""
+    hashes, listed = plan.get("environments") or [], plan.get("interpreters") or plan.get("pythons") or []
+    if environment not in hashes or len(hashes) != len(listed):
+        return None
+    found = listed[hashes.index(environment)]
+    return str(found["python"] if isinstance(found, dict) else found)
 
 
 def _walked(reads: Reads, place: RowMapping) -> list[dict[str, Any]]:

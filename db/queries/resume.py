@@ -20,7 +20,7 @@ class UnfinishedRun:
     """A run as ``--resume`` needs it: what it set out to do, and how each probe that is stored ended.
 
     ``outcomes``: status and reason of each probe, its last attempt's where there are several. ``evaluations``:
-    status of each evaluation by uuid, None while it is not finished.
+    status of each evaluation by uuid, None while it is not finished. ``purpose``, ``parent``: as columns of run.
     """
 
     id: int
@@ -30,6 +30,8 @@ class UnfinishedRun:
     status: str
     argv: list[Any]
     plan: dict[str, Any]
+    purpose: str
+    parent: str | None
     outcomes: dict[DoneUnit, tuple[str, str | None]]
     evaluations: dict[str, str | None]
 
@@ -42,7 +44,9 @@ def done_units(reads: Reads, run_uuid: str) -> set[DoneUnit]:
 def unfinished_run(reads: Reads, reference: str) -> UnfinishedRun:
     """A run by the same references as ``show`` takes; its status may be ``finished``. UserError for none."""
     run = find_run(reads, reference)
-    columns = select(Run.id, Run.uuid, Run.label, Run.profile, Run.status, Run.argv, Run.plan)
+    columns = select(
+        Run.id, Run.uuid, Run.label, Run.profile, Run.status, Run.argv, Run.plan, Run.purpose, Run.parent_uuid
+    )
     row = reads.execute(columns.where(Run.id == run)).one()
     statuses = reads.execute(select(Evaluation.uuid, Evaluation.status).where(Evaluation.run_id == run))
     return UnfinishedRun(
@@ -53,6 +57,8 @@ def unfinished_run(reads: Reads, reference: str) -> UnfinishedRun:
         row.status,
         row.argv,
         row.plan,
+        row.purpose,
+        row.parent_uuid,
         _outcomes(reads, Run.id == run),
         {evaluation.uuid: evaluation.status for evaluation in statuses},
     )

@@ -33,6 +33,7 @@ class RunRow:
     evaluations: int
     done: int
     not_ok: int
+    purpose: str
 
 
 def find_run(reads: Reads, reference: str) -> int:
@@ -46,17 +47,24 @@ def find_run(reads: Reads, reference: str) -> int:
         if found is None:
             raise UserError("no run is recorded yet: `python -m evaluator run` makes one")
         return found
-    if reference.isascii() and reference.isdigit() and len(reference) < 19:
-        found = reads.execute(select(Run.id).where(Run.id == int(reference))).scalar()
-        if found is not None:
-            return found
+    found = run_by_id(reads, reference)
+    if found is not None:
+        return found
     found = reads.execute(newest.where(Run.label == reference)).scalar()
     if found is not None:
         return found
-    return _by_prefix(reads, reference)
+    return run_by_prefix(reads, reference)
 
 
-def _by_prefix(reads: Reads, reference: str) -> int:
+def run_by_id(reads: Reads, reference: str) -> int | None:
+    """The run with this id; None where there is none, or it is no number."""
+    if not (reference.isascii() and reference.isdigit() and len(reference) < 19):
+        return None
+    return reads.execute(select(Run.id).where(Run.id == int(reference))).scalar()
+
+
+def run_by_prefix(reads: Reads, reference: str) -> int:
+    """The id of the run whose uuid begins so. Raises UserError where there is none or several."""
     matches = []
     if len(reference) >= _LEAST_PREFIX:
         begins = Run.uuid.startswith(reference.lower(), autoescape=True)
@@ -99,17 +107,18 @@ def list_runs(reads: Reads, limit: int | None = None) -> list[RunRow]:
             Run.status,
             Run.started_at,
             Run.finished_at,
-            Run.machine_id,
-            func.count(Evaluation.id),
-            func.count(Evaluation.status),
-            func.count(Evaluation.status).filter(Evaluation.status != "ok"),
+            Run.machine_id.label("machine"),
+            func.count(Evaluation.id).label("evaluations"),
+            func.count(Evaluation.status).label("done"),
+            func.count(Evaluation.status).filter(Evaluation.status != "ok").label("not_ok"),
+            Run.purpose,
         )
         .outerjoin(Evaluation, Evaluation.run_id == Run.id)
         .group_by(Run.id)
         .order_by(Run.started_at.desc(), Run.id.desc())
         .limit(limit)
-    ).all()
-    return [RunRow(*row[:8], versions.get(row[0], ()), *row[8:]) for row in rows]
+    ).mappings()
+    return [RunRow(**row, torch_versions=versions.get(row["id"], ())) for row in rows]
 
 
 def _versions(reads: Reads) -> dict[int, tuple[str, ...]]:

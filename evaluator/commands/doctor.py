@@ -11,6 +11,7 @@ from evaluator import inspection, machine, options
 from evaluator.environments import start_server
 from evaluator.errors import UserError
 from evaluator.inspection import Finding
+from evaluator.interpreters import Interpreter
 from evaluator.self_test import NOISE_METRICS, measure_noise, measure_planted
 from evaluator.table import aligned
 
@@ -57,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _interpreter(python: Path, sources: list[str], packs: bool) -> Iterator[Finding]:
     with tempfile.TemporaryDirectory(prefix="compilewatch-") as folder:
         try:
-            server = start_server(python, Path(folder) / "t", Path(folder) / "server.log")
+            server = start_server(Interpreter(python), Path(folder) / "t", Path(folder) / "server.log")
         except UserError as error:
             yield Finding("torch", "missing", str(error))
             return

@@ -10,6 +10,7 @@ from typing import Any
 
 from evaluator import options
 from evaluator.environments import selectable, start_server
+from evaluator.interpreters import Interpreter
 from evaluator.selection import select_descriptions, unsupported
 from evaluator.table import aligned
 
@@ -41,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     sources = list(options.sources(arguments.workloads))
     with (
         tempfile.TemporaryDirectory(prefix="compilewatch-") as folder,
-        start_server(python, Path(folder) / "t", Path(folder) / "server.log") as server,
+        start_server(Interpreter(python), Path(folder) / "t", Path(folder) / "server.log") as server,
     ):
         described = server.describe(sources, not arguments.no_packs, arguments.target)
     loaded = [one for one in selectable(described) if "problem" not in one]

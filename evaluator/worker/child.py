@@ -51,7 +51,9 @@ def _describe(request: Record) -> Record:
     workloads = [entry for entry in described if "problem" not in entry]
     libraries = {name for entry in workloads for name in entry["libraries"]}
     declared = {name for entry in workloads for name in entry["environment"]}
-    fields = environment.fields(libraries, declared)
+    fields = environment.fields(
+        libraries, declared | set(request.get("declared", ())), request.get("copy", 1)
+    )
     return {
         "kind": "result",
         "workloads": workloads,

@@ -86,10 +86,11 @@ def host() -> dict[str, Any]:
     }
 
 
-def fields(libraries: Iterable[str] = (), declared: Iterable[str] = ()) -> dict[str, Any]:
+def fields(libraries: Iterable[str] = (), declared: Iterable[str] = (), copy: int = 1) -> dict[str, Any]:
     """Everything the environment's hash covers, JSON-able; a thing that is not there is None.
 
-    ``libraries``: distributions the workloads use; ``declared``: environment variables they declare.
+    ``libraries``: distributions the workloads use; ``declared``: environment variables they declare. ``copy``: which
+    of several equal environments of one run this is; the first does not mention it.
     """
     here = host()
     names = sorted({*libraries, "numpy"})
@@ -115,6 +116,7 @@ def fields(libraries: Iterable[str] = (), declared: Iterable[str] = ()) -> dict[
         "driver": None,
         "libraries": {name: _version(name) for name in names},
         "variables": variables(declared),
+        **({"copy": copy} if copy > 1 else {}),
     }
 
 

@@ -79,17 +79,23 @@ class ReproSession:
             if mode == "float64" and isinstance(fn, torch.nn.Module):
                 fn = fn.double()
             called = torch.compile(fn, **self.spec["options"]) if mode == "compiled" else fn
-            for bucket in self.spec["buckets"]:
-                last = bucket is self.spec["buckets"][-1]
-                if last and mode == "compiled":
-                    self.start_of_last = repro_trace_size(self.spec["trace_dir"])
-                for _ in range(self.spec["calls"]):
-                    left = self.call(fn, called, bucket, mode)
-                    if last:
-                        found.append(left)
+            found = self.walk_with(fn, called, mode)
         except Exception as error:  # noqa: BLE001 - the error is what may be reproduced
             return found, repro_error(error)
         return found, None
+
+    def walk_with(self, fn: Any, called: Any, mode: str = "eager") -> list[list[torch.Tensor]]:
+        """Call ``called``, which is ``fn`` or made of it, over the buckets; the tensors of the last bucket's calls."""
+        found = []
+        for bucket in self.spec["buckets"]:
+            last = bucket is self.spec["buckets"][-1]
+            if last and mode == "compiled":
+                self.start_of_last = repro_trace_size(self.spec["trace_dir"])
+            for _ in range(self.spec["calls"]):
+                left = self.call(fn, called, bucket, mode)
+                if last:
+                    found.append(left)
+        return found
 
     def set_precision(self) -> None:
         precision = self.spec["precision"]
@@ -140,11 +146,20 @@ def repro_call(function: Any, *arguments: Any) -> Any:
 
 def repro_backward(leaves: list[torch.Tensor], seed: int) -> None:
     """Backward from the scalar losses, or else from every float output with seeded cotangents of eighths."""
+    roots = repro_roots(leaves)
+    torch.autograd.backward(roots, repro_cotangents(roots, seed) or None)
+
+
+def repro_roots(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Where backward begins: the scalar losses, or else every output that needs a gradient."""
     roots = [leaf for leaf in leaves if leaf.requires_grad]
-    scalars = [leaf for leaf in roots if leaf.dim() == 0 and not leaf.is_complex()]
-    if scalars:
-        torch.autograd.backward(scalars)
-        return
+    return [leaf for leaf in roots if leaf.dim() == 0 and not leaf.is_complex()] or roots
+
+
+def repro_cotangents(roots: list[torch.Tensor], seed: int) -> list[torch.Tensor]:
+    """A seeded cotangent of eighths for each root; none where the roots are scalar losses, which need none."""
+    if all(leaf.dim() == 0 and not leaf.is_complex() for leaf in roots):
+        return []
     cotangents = []
     for index, leaf in enumerate(roots):
         generator = torch.Generator().manual_seed(seed + index)
@@ -153,7 +168,7 @@ def repro_backward(leaves: list[torch.Tensor], seed: int) -> None:
         drawn = steps * (torch.randint(0, 2, shape, generator=generator, dtype=torch.float64) * 2 - 1) / 8
         drawn = torch.view_as_complex(drawn) if leaf.is_complex() else drawn
         cotangents.append(drawn.to(device=leaf.device, dtype=leaf.dtype))
-    torch.autograd.backward(roots, cotangents)
+    return cotangents
 
 
 def repro_tensors(value: Any) -> list[torch.Tensor]:

@@ -21,7 +21,7 @@ from typing import Any
 
 from evaluator.machine import REPOSITORY
 from evaluator.server_client import Server, interpreter
-from tests.benchmarks.statistics import ratio
+from evaluator.verdicts.ratio import ratio
 
 WORKLOADS = ("pointwise.silu_gate", "reduction.softmax_sum", "training.mlp_step")
 METRICS = ("compile.cold_s", "compile.warm_cache_s", "compiled.wall_ms")

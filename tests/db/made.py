@@ -328,8 +328,11 @@ def write_file(path: Path, records: Iterable[Record]) -> Path:
 
 
 def store_two_runs(database: str) -> None:
-    """Store a finished run ``first`` and a run ``going-on`` that has done everything but end."""
+    """Store a finished run ``first`` and a run ``going-on`` that has done everything but end.
+
+    Both calibrate, so that every table that hangs on a run has rows of both.
+    """
     store = Store(database)
-    store.write_many(whole_run("first"))
-    store.write_many(whole_run("going-on")[:-1])
+    store.write_many(whole_run("first", purpose="calibrate"))
+    store.write_many(whole_run("going-on", purpose="calibrate")[:-1])
     store.close()

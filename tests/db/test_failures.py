@@ -166,17 +166,23 @@ def test_a_read_only_place_can_be_read_but_not_written(tmp_path: Path) -> None:
         assert Path(database).read_bytes() == content
 
 
+def filled(disk: Path) -> Path:
+    """A file that takes all the space there is."""
+    filler = disk / "filler"
+    # A buffer would still hold what did not fit, and fail once more when it is closed.
+    with filler.open("wb", buffering=0) as file, pytest.raises(OSError):
+        while True:
+            file.write(bytes(1 << 14))
+    return filler
+
+
 def test_a_full_disk_is_one_sentence_and_what_is_stored_stays(tmp_path: Path) -> None:
     with mounted(tmp_path / "disk", "size=2m") as disk:
         database = str(disk / "runs.db")
         made.store_two_runs(database)
         before = row_counts(database)
         store = Store(database)
-        filler = disk / "filler"
-        with filler.open("wb") as file, pytest.raises(OSError):
-            while True:
-                file.write(os.urandom(1 << 16))
-                file.flush()
+        filler = filled(disk)
         with pytest.raises(UserError) as error:
             for number in range(200):
                 store.write_many(made.whole_run(f"run-{number}"))
@@ -214,11 +220,7 @@ def test_a_full_disk_while_migrating_leaves_the_database_as_it_was(tmp_path: Pat
         database = str(disk / "runs.db")
         made.store_two_runs(database)
         before = row_counts(database)
-        filler = disk / "filler"
-        with filler.open("wb") as file, pytest.raises(OSError):
-            while True:
-                file.write(bytes(1 << 14))
-                file.flush()
+        filler = filled(disk)
         with pytest.raises(UserError, match="is full"):
             upgrade(database, versions=(VERSIONS, folder))
         filler.unlink()

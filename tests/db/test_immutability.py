@@ -34,6 +34,7 @@ COLUMNS = {
     "accuracy": "max_abs",
     "difference": "eager",
     "summary": "median",
+    "noise": "between_sd",
 }
 SHARED = {
     "machine": "os",
@@ -44,7 +45,7 @@ SHARED = {
     "variant": "name",
     "cell": "target",
 }
-MUTABLE_WHILE_RUNNING = {"run", "evaluation", "facts", "summary"}
+MUTABLE_WHILE_RUNNING = {"run", "evaluation", "facts", "summary", "noise"}
 
 
 @pytest.fixture
@@ -119,7 +120,16 @@ def test_what_runs_share_can_not_be_changed_or_removed(two_runs: str, table: str
     assert "still used" in refuse(two_runs, f"DELETE FROM {table}")
 
 
-@pytest.mark.parametrize("change", ["uuid = 'x'", "started_at = '2020-01-01 00:00:00'", "id = id + 100"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "uuid = 'x'",
+        "started_at = '2020-01-01 00:00:00'",
+        "id = id + 100",
+        "purpose = 'evaluate'",
+        "parent_uuid = 'x'",
+    ],
+)
 def test_who_a_run_is_never_changes(two_runs: str, change: str) -> None:
     assert "who a run is" in refuse(two_runs, f"UPDATE run SET {change} WHERE {of_run('run', 'going-on')}")
 

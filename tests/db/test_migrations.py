@@ -13,7 +13,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, insert, inspect, select, text
 
 from db import immutability, migrate
 from db.migrate import VERSIONS, MigrationError, upgrade
@@ -234,6 +234,48 @@ def test_a_migration_that_loses_rows_is_undone_on_postgresql(postgres_database: 
     assert not upgrade(postgres_database).changed
 
 
+def typed(database: str) -> dict[str, list[dict[str, object]]]:
+    """Every row of every table as Python values, which are the same on both databases."""
+    with reading(database) as connection:
+        found = {
+            table: list(connection.execute(select(table).order_by(*table.primary_key)).mappings())
+            for table in Base.metadata.sorted_tables
+        }
+    return {table.name: [dict(row) for row in rows] for table, rows in found.items()}
+
+
+def test_runs_of_before_were_plain_evaluations(database: str, tmp_path: Path) -> None:
+    """A filled database of the revision before comes to today's with every row, and can be written to again."""
+    filled = str(tmp_path / "filled.db")
+    store = Store(filled)
+    store.write_many([*made.whole_run("first"), *made.whole_run("going-on")[:-1]])
+    store.close()
+    rows = typed(filled)
+    older_database(database, "0003")
+    with changing(database) as connection:
+        for table in Base.metadata.sorted_tables:
+            if not inspect(connection).has_table(table.name):
+                continue
+            known = {column["name"] for column in inspect(connection).get_columns(table.name)}
+            for row in rows[table.name]:
+                given = {name: value for name, value in row.items() if name in known}
+                connection.execute(insert(table).values(given).inline())
+            if "id" in known and connection.dialect.name == "postgresql" and table.name != "machine":
+                counter = f"pg_get_serial_sequence('{table.name}', 'id')"
+                connection.execute(text(f"SELECT setval({counter}, max(id)) FROM {table.name}"))
+
+    assert upgrade(database).after == REVISIONS[-1]
+
+    assert typed(database) == rows
+    assert ask(database, "SELECT DISTINCT purpose, parent_uuid FROM run") == [("evaluate", None)]
+    with pytest.raises(Exception, match="finished run"), changing(database) as connection:
+        connection.execute(text("UPDATE run SET purpose = 'nightly' WHERE status = 'finished'"))
+    store = Store(database)
+    store.write_many([*made.whole_run("going-on")[-1:], *made.whole_run("next", purpose="calibrate")])
+    store.close()
+    assert row_counts(database)["noise"] > 0
+
+
 def test_an_empty_database_needs_no_backup(tmp_path: Path) -> None:
     database = str(upgraded(tmp_path))
     assert upgrade(database, versions=(VERSIONS, folder_with(tmp_path))).backup is None
@@ -255,15 +297,15 @@ def test_an_older_database_says_which_command_migrates_and_the_command_does(tmp_
     Store(database).close()
 
 
-def older_database(database: str) -> None:
-    """A database as an older version of the code left it: the first revision only."""
+def older_database(database: str, to: str = REVISIONS[0]) -> None:
+    """A database as an older version of the code left it, without its triggers; by default the first revision."""
     from alembic import command
 
     from db.session import database_url, writer_engine
 
     engine = writer_engine(database_url(database), foreign_keys=False)
     with engine.begin() as connection:
-        command.upgrade(migrate.config(connection), REVISIONS[0])
+        command.upgrade(migrate.config(connection), to)
     engine.dispose()
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from evaluator.__main__ import command_modules
 from evaluator.trace.evidence import FACTS
+from evaluator.verdicts.words import REASONS, VERDICTS
 from evaluator.worker.protocol import METRICS, SEVERITY
 
 REPOSITORY = Path(__file__).parents[2]
@@ -33,3 +34,13 @@ def test_every_fact_of_the_trace_is_documented(fact: str) -> None:
 @pytest.mark.parametrize("command", sorted(command_modules()))
 def test_every_command_is_in_the_readme(command: str) -> None:
     assert f"python -m evaluator {command}" in (REPOSITORY / "README.md").read_text()
+
+
+@pytest.mark.parametrize("code", REASONS)
+def test_every_reason_code_is_documented_with_its_meaning(code: str) -> None:
+    assert f"| `{code}` | {REASONS[code]} |" in README
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_every_verdict_is_documented(verdict: str) -> None:
+    assert f"`{verdict}`" in README

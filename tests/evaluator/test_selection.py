@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -134,6 +135,92 @@ def test_backends_that_only_capture_need_no_compiler() -> None:
 
 
 def test_a_selection_survives_being_stored() -> None:
-    selection = Selection(workloads=("a", "b"), variants=("*",), max_buckets=3, target="cuda")
-    stored = {**selection.as_json(), "from_a_newer_version": 1}
+    selection = Selection(
+        workloads=("a", "b"),
+        variants=("*",),
+        max_buckets=3,
+        target="cuda",
+        rungs=("eager", "aot_eager"),
+        only=(("a", "default"), ("b", "dynamic")),
+    )
+    stored = {**json.loads(json.dumps(selection.as_json())), "from_a_newer_version": 1}
     assert Selection.from_json(stored) == selection
+
+
+def test_pairs_restrict_it_and_stand_for_variants() -> None:
+    only = (("mlp", "dynamic"), ("mlp", "eager"))
+    chosen = cells(Selection(max_buckets=1, only=only))
+    assert chosen == [("mlp", "batch=1", "dynamic"), ("mlp", "batch=1", "eager")]
+    assert cells(Selection(max_buckets=1, variants=("d*",), only=only)) == [("mlp", "batch=1", "dynamic")]
+
+
+def test_a_glob_or_tag_that_only_meets_what_the_pairs_leave_out_is_no_mistake() -> None:
+    selection = Selection(
+        workloads=("mlp", "norm*"),
+        buckets=("batch=8", "rows=1"),
+        tags=("quick", "slow"),
+        only=(("mlp", "default"),),
+    )
+    assert cells(selection) == [("mlp", "batch=8", "default")]
+
+
+def test_pairs_that_meet_nothing_are_said() -> None:
+    with pytest.raises(UserError, match="nothing is selected"):
+        cells(Selection(only=(("mlp", "fullgraph"),)))
+
+
+def test_of_the_workloads_that_did_not_load_only_those_in_the_pairs_are_cells() -> None:
+    broken = [problem_description({"name": name, "problem": "no Python"}) for name in ("one", "two")]
+    chosen = select([MLP, *broken], Selection(max_buckets=1, only=(("mlp", "default"), ("two", "default"))))
+    assert [(cell.workload, cell.problem) for cell in chosen] == [("mlp", None), ("two", "no Python")]
+    (alone,) = select([MLP, *broken], Selection(only=(("one", "default"),)))
+    assert alone.problem == "no Python"
+
+
+WITH_RUNGS = {
+    **described("deep", ["n=1", "n=2"], ["default", "strict", "low"], low={"backend": "aot_eager"}),
+    "rungs": [
+        {"name": "default+eager", "options": {"backend": "eager"}},
+        {"name": "default+aot_eager", "options": {"backend": "aot_eager"}},
+        {"name": "strict+eager", "options": {"backend": "eager", "fullgraph": True}},
+        {"name": "strict+aot_eager", "options": {"backend": "aot_eager", "fullgraph": True}},
+        {"name": "low+eager", "options": {"backend": "eager"}},
+    ],
+}
+
+
+def test_rungs_are_taken_instead_of_their_variants_and_are_timed() -> None:
+    chosen = select([WITH_RUNGS], Selection(rungs=("eager", "aot_eager")))
+    assert [(cell.variant, cell.bucket) for cell in chosen] == [
+        ("default+eager", "n=1"),
+        ("default+eager", "n=2"),
+        ("default+aot_eager", "n=1"),
+        ("default+aot_eager", "n=2"),
+    ]
+    assert not any(cell.evidence_only or cell.needs_toolchain for cell in chosen)
+
+
+def test_rungs_of_pairs_keep_what_their_variant_demands() -> None:
+    only = (("deep", "strict"), ("deep", "low"))
+    chosen = select([WITH_RUNGS], Selection(rungs=("eager", "aot_eager"), only=only, max_buckets=1))
+    assert [(cell.variant, cell.fullgraph) for cell in chosen] == [
+        ("strict+eager", True),
+        ("strict+aot_eager", True),
+        ("low+eager", False),
+    ]
+
+
+def test_a_rung_needs_the_device_of_its_variant() -> None:
+    needy = described("needy", ["-"], [])
+    needy |= {
+        "variants": [{"name": "reduce", "options": {"mode": "reduce-overhead"}, "requires": "cuda"}],
+        "rungs": [{"name": "reduce+eager", "options": {"backend": "eager"}}],
+    }
+    (cell,) = select([needy], Selection(variants=("reduce",), rungs=("eager",)))
+    assert cell.unsupported is not None
+    assert cell.unsupported.startswith("requires cuda: ")
+
+
+def test_variants_without_such_a_rung_are_left_out() -> None:
+    with pytest.raises(UserError, match="nothing is selected"):
+        select([MLP], Selection(rungs=("eager",)))

@@ -1,0 +1,114 @@
+"""The verdict of one cell: every finding about its two evaluations, what differs between them, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from evaluator.verdicts import causes
+from evaluator.verdicts.diffs import differences_of
+from evaluator.verdicts.exact import judge_exact, with_rerun
+from evaluator.verdicts.findings import Cause, CellVerdict, Differences, Evidence, Finding
+from evaluator.verdicts.measured import judge_measured
+from evaluator.verdicts.policy import Policy
+from evaluator.verdicts.sides import Pair, Side
+from evaluator.verdicts.words import BAD, REASONS, VERDICTS, Verdict
+
+# Stands for the definition of a workload whose source could not be loaded.
+NOT_LOADED: Final = "-"
+
+
+def compare_cell(
+    pair: Pair, policy: Policy, *, different_builds: bool, dependencies: int, one_run: bool = False
+) -> CellVerdict:
+    """Compare one cell's two evaluations.
+
+    The cell's verdict is the worst of its gating findings that compared something; ``not_compared`` where none did.
+    A bad finding is confirmed by a rerun only; a rerun that disagrees makes a time ``inconclusive`` and an exact fact
+    ``flaky``. ``different_builds``: see ``environments``; ``dependencies``: how many moved; ``one_run``: both sides
+    were given the same workload sources, so that one that only one side could load is a finding.
+    """
+    if pair.base is None or pair.candidate is None:
+        return _one_sided(pair, one_run)
+    if pair.base_definition != pair.candidate_definition:
+        return _verdict(pair, [_nothing(pair, "definition_changed")], Differences())
+    differences = differences_of(pair.base, pair.candidate)
+    exact = with_rerun(
+        judge_exact(pair.base, pair.candidate, differences),
+        judge_exact(*pair.rerun, differences_of(*pair.rerun)) if pair.rerun else None,
+    )
+    measured = judge_measured(pair, pair.base, pair.candidate, policy, different_builds)
+    case = causes.Case(pair, pair.base, pair.candidate, differences, dependencies)
+    found = [_with_cause(one, case) if one.verdict in BAD else one for one in (*exact, *measured)]
+    return _verdict(pair, found, differences)
+
+
+def worst(findings: Iterable[Finding]) -> Verdict:
+    """The worst verdict of the gating findings that compared something; ``not_compared`` where there is none."""
+    words = {one.verdict for one in findings if one.gating} - {"not_compared"}
+    return min(words, key=VERDICTS.index, default="not_compared")
+
+
+def bad(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings that count against the candidate."""
+    return [one for one in findings if one.gating and one.verdict in BAD]
+
+
+def _with_cause(finding: Finding, case: causes.Case) -> Finding:
+    cause = causes.cause_of(finding, case)
+    said = [cause.code] if cause.code and cause.code not in finding.reasons else []
+    if case.dependencies > 1 and "several_dependencies_moved" not in said:
+        said.append("several_dependencies_moved")
+    return replace(finding, cause=cause, reasons=(*finding.reasons, *said))
+
+
+def _one_sided(pair: Pair, one_run: bool) -> CellVerdict:
+    broken = pair.candidate if pair.base is None else pair.base
+    definition = pair.candidate_definition if pair.base is None else pair.base_definition
+    if broken is None or not one_run or definition != NOT_LOADED:
+        return _verdict(pair, [_nothing(pair, "one_side_missing")], Differences())
+    side = "candidate" if pair.base is None else "base"
+    evidence = (Evidence("evaluation", broken.evaluation, side),)
+    text = f"can't be loaded on the {side} only: {broken.reason or 'no reason recorded'}"
+    made = Finding("status", "status", "fixed", True, None, None, None, None, text, evidence=evidence)
+    if side == "candidate":
+        # Loading is done once by the interpreter itself before anything is measured: a rerun would load it no better.
+        cause = Cause("new_error", text, evidence)
+        made = replace(made, verdict="newly_failing", confirmed=True, cause=cause, reasons=("new_error",))
+    return _verdict(pair, [made], Differences())
+
+
+def _nothing(pair: Pair, why: str) -> Finding:
+    sides: tuple[tuple[str, Side | None], ...] = (("base", pair.base), ("candidate", pair.candidate))
+    evidence = tuple(
+        Evidence("evaluation", side.evaluation, name) for name, side in sides if side is not None
+    )
+    missing = [name for name, side in sides if side is None]
+    text = f"the {missing[0]} did not evaluate this cell" if missing else REASONS[why]
+    return Finding(
+        "status", "status", "not_compared", True, None, None, None, None, text, (why,), evidence=evidence
+    )
+
+
+def _verdict(pair: Pair, findings: Sequence[Finding], differences: Differences) -> CellVerdict:
+    word = worst(findings)
+    deciding = [one for one in findings if one.gating and one.verdict == word]
+    confirmed: bool | None = None
+    if word in BAD:
+        confirmed = any(one.confirmed for one in deciding)
+    return CellVerdict(
+        cell=pair.cell,
+        verdict=word,
+        confirmed=confirmed,
+        findings=tuple(sorted(findings, key=_order)),
+        differences=differences,
+        base_evaluation=pair.base.evaluation if pair.base else None,
+        candidate_evaluation=pair.candidate.evaluation if pair.candidate else None,
+        training=pair.training,
+    )
+
+
+def _order(finding: Finding) -> tuple[int, bool, bool]:
+    """Worst first; of equal ones those that gate, and the confirmed, come first."""
+    return VERDICTS.index(finding.verdict), not finding.gating, not finding.confirmed

@@ -1,0 +1,222 @@
+"""What differs between the evidence of two sides: break sites, guards, kernels, phases of a compile, errors.
+
+Things are matched by what they are and never by where they stand, so that a file edited above a break, a temp path or
+an id makes no difference. Everything is matched one to one: three equal guards against two leave one over.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Final, Literal, TypeVar
+
+from evaluator.verdicts.findings import (
+    BreakChange,
+    Differences,
+    Evidence,
+    GuardChange,
+    KernelChange,
+    PhaseChange,
+)
+from evaluator.verdicts.sides import BreakSite, Failure, GuardFailure, KernelUse, Side
+from evaluator.verdicts.wording import normalised
+
+PHASES: Final = (
+    "compile.dynamo_s",
+    "compile.aot_autograd_s",
+    "compile.inductor_s",
+    "compile.toolchain_s",
+)
+
+_NUMBER_AT_END: Final = re.compile(r"_\d+$")
+
+T = TypeVar("T")
+Key = Callable[[T], Hashable]
+
+
+def differences_of(base: Side, candidate: Side) -> Differences:
+    """All that differs between two evaluations of one cell, beside their numbers."""
+    return Differences(
+        breaks=break_changes(base.breaks, candidate.breaks),
+        guards=guard_changes(base.guards, candidate.guards),
+        kernels=kernel_changes(base.kernels, candidate.kernels),
+        phases=phase_changes(base, candidate),
+        error=error_change(base.failure, candidate.failure),
+    )
+
+
+def matched(
+    base: Sequence[T], candidate: Sequence[T], keys: Iterable[Key[T]]
+) -> tuple[list[tuple[T, T]], list[T], list[T]]:
+    """Pairs that are one thing by the first key that says so, one to one in order, and what each side has left.
+
+    A key that gives None for a thing matches it with nothing.
+    """
+    pairs: list[tuple[T, T]] = []
+    ours, theirs = list(base), list(candidate)
+    for key in keys:
+        waiting: dict[Hashable, list[int]] = defaultdict(list)
+        for position, one in enumerate(theirs):
+            waiting[key(one)].append(position)
+        left, taken = [], set()
+        for one in ours:
+            name = key(one)
+            if name is not None and waiting[name]:
+                found = waiting[name].pop(0)
+                taken.add(found)
+                pairs.append((one, theirs[found]))
+            else:
+                left.append(one)
+        ours = left
+        theirs = [one for position, one in enumerate(theirs) if position not in taken]
+    return pairs, ours, theirs
+
+
+def break_changes(base: Sequence[BreakSite], candidate: Sequence[BreakSite]) -> tuple[BreakChange, ...]:
+    """Break sites added, removed, or moved (the same break in the same function, on another line).
+
+    Matched by torch's id of the break (or its wording) and the function. Where torch now calls the break at one and
+    the same line by another name, it is no other break.
+    """
+    keys: tuple[Key[BreakSite], ...] = (
+        lambda one: (_kind(one), _function(one.function), one.file, one.line),
+        lambda one: (_kind(one), _function(one.function), one.file),
+        lambda one: (_kind(one), _function(one.function)),
+        lambda one: (normalised(one.reason), _function(one.function)),
+        lambda one: (one.file, one.line, _function(one.function)) if one.line else None,
+    )
+    pairs, removed, added = matched(base, candidate, keys)
+    changes = [_break("added", None, one) for one in added]
+    changes += [_break("removed", one, None) for one in removed]
+    changes += [_break("moved", ours, theirs) for ours, theirs in pairs if _place(ours) != _place(theirs)]
+    return tuple(changes)
+
+
+def guard_changes(base: Sequence[GuardFailure], candidate: Sequence[GuardFailure]) -> tuple[GuardChange, ...]:
+    """Guard failures added or removed, by the guard's text, else by the value it is about, and the function."""
+    keys: tuple[Key[GuardFailure], ...] = (
+        lambda one: (normalised(one.reason), _function(one.function)),
+        lambda one: (one.guard, _function(one.function)) if one.guard else None,
+    )
+    _, removed, added = matched(base, candidate, keys)
+    return (
+        *(_guard("added", one, "candidate") for one in added),
+        *(_guard("removed", one, "base") for one in removed),
+    )
+
+
+def kernel_changes(base: Sequence[KernelUse], candidate: Sequence[KernelUse]) -> tuple[KernelChange, ...]:
+    """Kernels added, removed, changed (same name, other body) or renamed (same body, other name).
+
+    Bodies are compared by their hash, which leaves out names, paths and Triton's version. A library call has no body
+    and is compared by its name.
+    """
+    keys: tuple[Key[KernelUse], ...] = (
+        lambda one: (one.source_hash, one.name),
+        lambda one: one.source_hash,
+        lambda one: (one.name, one.origin, one.graph) if one.source_hash else None,
+        lambda one: (one.name, one.origin) if one.source_hash else None,
+        lambda one: (_NUMBER_AT_END.sub("", one.name), one.origin) if one.source_hash else None,
+    )
+    pairs, removed, added = matched(base, candidate, keys)
+    changes = [_kernel("added", None, one) for one in added]
+    changes += [_kernel("removed", one, None) for one in removed]
+    for ours, theirs in pairs:
+        if ours.source_hash != theirs.source_hash:
+            changes.append(_kernel("changed", ours, theirs))
+        elif ours.name != theirs.name:
+            changes.append(_kernel("renamed", ours, theirs))
+    return tuple(changes)
+
+
+def other_kernels(changes: Iterable[KernelChange]) -> tuple[KernelChange, ...]:
+    """The changes that mean other code: a new name alone does not."""
+    return tuple(one for one in changes if one.change != "renamed")
+
+
+def phase_changes(base: Side, candidate: Side) -> tuple[PhaseChange, ...]:
+    """The medians of each phase of a cold compile that both sides measured, in s."""
+    both = [name for name in PHASES if name in base.series and name in candidate.series]
+    return tuple(
+        PhaseChange(
+            name,
+            statistics.median(base.series[name].values),
+            statistics.median(candidate.series[name].values),
+        )
+        for name in both
+        if base.series[name].values and candidate.series[name].values
+    )
+
+
+def error_change(base: Failure | None, candidate: Failure | None) -> tuple[str | None, str | None] | None:
+    """What each side raised, as it said it, where that differs in more than paths, lines and ids; else None."""
+    ours, theirs = error_text(base), error_text(candidate)
+    return None if normalised(ours) == normalised(theirs) else (ours, theirs)
+
+
+def error_text(failure: Failure | None) -> str | None:
+    """``type: message`` of what was raised; None where nothing was."""
+    if failure is None:
+        return None
+    return ": ".join(part for part in (failure.type, failure.message) if part) or None
+
+
+def _kind(one: BreakSite) -> str:
+    return one.break_id or normalised(one.reason)
+
+
+def _function(name: str | None) -> str:
+    return normalised(name)
+
+
+def _place(one: BreakSite) -> tuple[str | None, int | None]:
+    return one.file, one.line
+
+
+def _where(one: BreakSite | None) -> str | None:
+    return f"{one.file or 'unknown file'}:{one.line or '?'}" if one else None
+
+
+def _break(
+    change: Literal["added", "removed", "moved"], base: BreakSite | None, candidate: BreakSite | None
+) -> BreakChange:
+    one = candidate or base
+    assert one is not None
+    return BreakChange(
+        change,
+        one.reason,
+        one.function,
+        _where(base),
+        _where(candidate),
+        _evidence("graph_break", base, candidate),
+    )
+
+
+def _guard(change: Literal["added", "removed"], one: GuardFailure, side: str) -> GuardChange:
+    return GuardChange(change, one.reason, one.function, (Evidence("recompile", one.id, side),))
+
+
+def _kernel(
+    change: Literal["added", "removed", "changed", "renamed"],
+    base: KernelUse | None,
+    candidate: KernelUse | None,
+) -> KernelChange:
+    one = candidate or base
+    assert one is not None
+    return KernelChange(
+        change,
+        one.name,
+        one.kind,
+        base.source_sha256 if base else None,
+        candidate.source_sha256 if candidate else None,
+        _evidence("kernel", base, candidate),
+    )
+
+
+def _evidence(
+    kind: str, base: BreakSite | KernelUse | None, candidate: BreakSite | KernelUse | None
+) -> tuple[Evidence, ...]:
+    sides = (("base", base), ("candidate", candidate))
+    return tuple(Evidence(kind, one.id, side) for side, one in sides if one is not None)

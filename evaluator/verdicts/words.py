@@ -1,0 +1,81 @@
+"""The vocabulary of verdicts: one word for what two evaluations say of each other, and codes for why."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+Verdict = Literal[
+    "newly_failing",
+    "regressed",
+    "flaky",
+    "inconclusive",
+    "not_compared",
+    "changed",
+    "improved",
+    "fixed",
+    "unchanged",
+]
+
+# Worst first: a cell shows the first of its findings' verdicts, and tables sort by it.
+VERDICTS: Final[tuple[Verdict, ...]] = (
+    "newly_failing",
+    "regressed",
+    "flaky",
+    "inconclusive",
+    "not_compared",
+    "changed",
+    "improved",
+    "fixed",
+    "unchanged",
+)
+
+# Verdicts that a gate may fail on; an improvement never does.
+BAD: Final[frozenset[Verdict]] = frozenset({"newly_failing", "regressed"})
+
+Answer = Literal["Upgrade", "Upgrade except", "Hold", "Not enough evidence"]
+
+# Classes of a change of a time, by the ratio to 1 in the direction of the change.
+Magnitude = Literal["small", "medium", "large"]
+
+# code -> one sentence. The one place a reason is declared; the evaluator's README shows them.
+REASONS: Final[dict[str, str]] = {
+    # why a number moved, or did not
+    "same_kernels": "both sides generated the same kernels: what moved is not code generation",
+    "kernels_changed": "other kernels were generated",
+    "new_break": "a graph break was added",
+    "break_gone": "a graph break is gone",
+    "new_recompile": "a frame is compiled again that was not before",
+    "recompile_gone": "a frame is no longer compiled again",
+    "limit_hit": "the recompile limit is hit, so code runs eager",
+    "operators_moved": "eager of the same cell moved as well: operators or libraries of torch, not the compiler",
+    "machine_moved": "a control that did not change moved as well: the machine",
+    "several_dependencies_moved": "more than one dependency moved, so torch alone can't be blamed",
+    "cache_missed": "a warm-cache compile found its caches unusable",
+    "cache_hit": "a cold compile found something in its caches",
+    "new_error": "something is raised, or ends the process, that did not before",
+    "layer_moved": "the ladder of backends says which layer moved, and nothing else recorded says why",
+    "phase_moved": "one phase of the compile explains most of the difference",
+    # how sure it is
+    "rerun_confirmed": "a fresh rerun found it again",
+    "rerun_disagreed": "a fresh rerun did not find it again",
+    "not_rerun": "not rerun yet, so unconfirmed",
+    "not_interleaved": "the sides were measured at different times, so unconfirmed",
+    "noisy": "rounds within a process spread widely",
+    "too_few_replicas": "fewer than 4 replicas a side decide nothing",
+    "below_margin": "a difference is there, and smaller than the margin that counts",
+    "within_noise": "no larger than what this machine shows between equal sides",
+    "interval_wide": "the interval allows both no change and a change that counts",
+    # why it was not compared
+    "one_side_failed": "one side has no such measurement because it failed",
+    "both_failed": "both sides failed",
+    "one_side_missing": "one side did not evaluate this cell",
+    "unsupported": "can't be measured on one side",
+    "not_measured": "at least one side did not measure it",
+    "definition_changed": "the workload's definition differs between the sides",
+    "different_machine": "times of different machines are not compared",
+    "different_builds": "different builds of torch (CPU and CUDA): imports and host memory differ by that alone",
+    "nothing_compiled": "a side compiled nothing",
+    "ran_eager": "a side's code ran eager",
+    "evidence_lost": "the trace of a side was lost",
+    "not_comparable": "a side's result can't be judged",
+}
