@@ -26,6 +26,8 @@ from evaluator.selection import Selection
 from evaluator.sink import FileSink, read_records
 from evaluator.table import MISSING, median_of, number
 from evaluator.tally import tally
+from evaluator.verdicts.noise import detectable
+from evaluator.verdicts.ratio import log_shift
 
 Record = dict[str, Any]
 Documents = Mapping[tuple[str, str], Record]
@@ -35,8 +37,6 @@ STEADY: Final = WORKLOADS / "steady.py"
 # What hangs is not planted, so no probe comes near this.
 TIME_LIMIT_S: Final = 300.0
 
-# A difference that power calculations say is found four times in five: 2.8 standard errors of a difference.
-POWER_FACTOR: Final = 2.8
 # Which of eight replicas belong to the second half: A B B A A B B A, so that a drift meets both alike.
 SECOND_HALF: Final = frozenset({1, 2, 5, 6})
 NOISE_METRICS: Final = {"compiled.wall_ms": "a warm call", "compile.cold_s": "a cold compile"}
@@ -135,11 +135,8 @@ class Noise:
     difference: float
 
     def detectable(self, replicas: int) -> float:
-        """The least effect found four times in five with this many replicas a side, as a fraction.
-
-        2.8 x sd x sqrt(2 / replicas), with sd of logarithms.
-        """
-        return math.expm1(POWER_FACTOR * self.sd * math.sqrt(2 / replicas))
+        """The least effect found four times in five with this many replicas a side, as a fraction."""
+        return detectable(self.sd, replicas)
 
 
 def noise(metric: str, values: Mapping[int, float]) -> Noise | None:
@@ -151,8 +148,7 @@ def noise(metric: str, values: Mapping[int, float]) -> Noise | None:
         return None
     squares = sum((len(half) - 1) * statistics.variance(half) for half in halves)
     sd = math.sqrt(squares / (sum(len(half) for half in halves) - 2))
-    pairs = [second - first for first in halves[0] for second in halves[1]]
-    return Noise(metric, len(values), sd, math.expm1(statistics.median(pairs)))
+    return Noise(metric, len(values), sd, math.expm1(log_shift(*halves)))
 
 
 def replica_values(records: Sequence[Record], metric: str) -> dict[int, float]:

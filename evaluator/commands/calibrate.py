@@ -127,7 +127,7 @@ def noise_table(found: Sequence[CellNoise]) -> str:
             _percent(one.noise.within_sd),
             _percent(max(GATING_TIMES[one.noise.metric], floor(one.noise, PROFILES["standard"]))),
             *(
-                _percent(detectable(one.noise, replicas))
+                _percent(detectable(one.noise.between_sd, replicas))
                 for replicas in (PROFILES["standard"], PROFILES["thorough"])
             ),
         ]

@@ -149,7 +149,7 @@ def calibrated(draw: random.Random, comparisons: int) -> None:
     print("\nA calibration of 16 replicas: its floor, what it calls detectable, and what is found of that")
     for spread in SPREADS:
         noise = noise_of("compiled.wall_ms", {n: [one] for n, one in enumerate(side(draw, 16, spread))}, 1)
-        effect = detectable(noise, 5)
+        effect = detectable(noise.between_sd, 5)
         pairs = ((side(draw, 5, spread), side(draw, 5, spread, effect)) for _ in range(comparisons // 3))
         print(
             f"  sd {spread:.1%} (seen {noise.between_sd:.2%}): floor at 5 {floor(noise, 5):.1%}, at 8 {floor(noise, 8):.1%};"

@@ -16,11 +16,11 @@ from tests.evaluator.commandline import REPOSITORY, evaluator
 
 
 def test_the_detectable_effect_by_hand() -> None:
-    # 2.8 x 0.02 x sqrt(2 / 5) = 0.0354175 in logarithms, 3.605% as a ratio.
+    # 2.8 x 0.02 x sqrt(2 / (5 - 2)) = 0.0457238 in logarithms: below 20 replicas two are taken off.
     found = Noise("compiled.wall_ms", 8, sd=0.02, difference=0.0)
-    assert found.detectable(5) == pytest.approx(0.0360522, abs=1e-6)
-    # Four times the replicas halve it (in logarithms).
-    assert math.log1p(found.detectable(20)) == pytest.approx(math.log1p(found.detectable(5)) / 2)
+    assert math.log1p(found.detectable(5)) == pytest.approx(0.0457238, abs=1e-6)
+    # 2.8 x 0.02 x sqrt(2 / 32) = 0.014.
+    assert math.log1p(found.detectable(32)) == pytest.approx(0.014)
 
 
 def test_the_spread_is_that_within_the_halves() -> None:

@@ -105,14 +105,14 @@ def test_too_few_values_for_splits_use_the_model() -> None:
 
 def test_detectable_by_hand() -> None:
     # 2.8 x 1.5% x sqrt(2 / 32) = 1.05%, as a log; with few, 8 count as 6: 2.8 x 1.5% x sqrt(2 / 6) = 2.42%.
-    assert detectable(noise(0.015), 32) == pytest.approx(math.expm1(0.0105))
-    assert detectable(noise(0.015), 8) == pytest.approx(math.expm1(0.02425), abs=1e-5)
+    assert detectable(0.015, 32) == pytest.approx(math.expm1(0.0105))
+    assert detectable(0.015, 8) == pytest.approx(math.expm1(0.02425), abs=1e-5)
 
 
 @pytest.mark.parametrize("replicas", [5, 8, 12, 20])
 def test_what_is_detectable_is_found_in_four_of_five_cases(replicas: int) -> None:
     draw = random.Random(8)
-    effect = detectable(noise(0.02), replicas)
+    effect = detectable(0.02, replicas)
     pairs = ((side(draw, replicas, 0.02), side(draw, replicas, 0.02, effect)) for _ in range(1500))
     assert statistics.fmean(ratio(*pair).low > 1 for pair in pairs) == pytest.approx(0.8, abs=0.07)
 
