@@ -8,11 +8,11 @@ from typing import Final
 
 from evaluator.plan import Unit, UnitKind
 
-# Seconds for one bucket where nothing is known yet: what small models took on two busy cores. A guess, and
-# always labelled as one.
-GUESS_S: Final[dict[UnitKind, float]] = {"compile": 16.0, "walk": 15.0, "accuracy": 12.0, "memory": 10.0}
-GUESS_START_S: Final = 12.0
-GUESS_TOOLCHAIN_S: Final = 25.0
+# Seconds for one bucket where nothing is known yet: about twice what the workloads of this project took on two idle
+# cores, since a user's are larger. A guess, and always labelled as one.
+GUESS_S: Final[dict[UnitKind, float]] = {"compile": 8.0, "walk": 8.0, "accuracy": 4.0, "memory": 4.0}
+GUESS_START_S: Final = 8.0
+GUESS_TOOLCHAIN_S: Final = 20.0
 
 # Disk, in MB, likewise: a precompiled C++ header stays for the whole run, caches until nothing needs them, and
 # records with their compressed traces and logs stay for good.

@@ -4,8 +4,9 @@
 
 Compares this interpreter's torch with itself over a dozen workloads. A variable that differs between the sides makes
 two of them take 10% more warm time and one a quarter more compile time; all else is equal. Prints what was found of
-these, what was said of the others, the shares that are unchanged and inconclusive, and the time it took (most of two
-hours on two processors). Exit code 1 where one was missed, or anything else was called a regression.
+these, what was said of the others, the shares that are unchanged and inconclusive, and the time it took (about an
+hour on two idle processors; beside other work nothing can be told). Exit code 1 where one was missed, or anything else
+was called a regression.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ TREES = ("osier", "poplar", "rowan", "sorrel")
 PLANTED = {
     "osier": ("compiled.wall_ms", "10%, in an operator that eager calls as well"),
     "poplar": ("compiled.wall_ms", "10%, in what is captured only"),
-    "rowan": ("compile.cold_s", "about 25%, in a pass of Inductor"),
+    "rowan": ("compile.cold_s", "about a quarter, in a pass of Inductor"),
 }
 
 Found = tuple[dict[str, Any], dict[str, Any]]

@@ -11,7 +11,7 @@ import pytest
 
 from tests.evaluator.planted.upgrading import CHANGED, CLAIMS, HERE, VARIABLE, Upgraded, upgrade
 
-# Stage one takes 4 minutes on two idle processors, its reruns and the ladder about as long again.
+# Some 9 minutes on two busy processors: the first stage takes half of it, its reruns and the ladder the rest.
 LIMIT_S = 3000
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(LIMIT_S + 60)]
 
