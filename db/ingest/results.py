@@ -11,7 +11,7 @@ from db import facts, summaries
 from db.ingest import runs
 from db.ingest.rows import Record, put
 from db.tables import EVALUATION, FACTS, NOISE, PROBE, REPLICA, RUN, SAMPLE, SUMMARY
-from evaluator.verdicts.noise import noise_of
+from evaluator.verdicts.noise import noise_of, usable
 from evaluator.verdicts.policy import DIAGNOSTIC_TIMES, GATING_TIMES
 
 # Times that a verdict is given about, and so the ones whose noise is asked for.
@@ -44,7 +44,7 @@ def evaluation_finished(connection: Connection, record: Record) -> bool:
 
 
 def _put_noise(connection: Connection, evaluation: int, measured: list[summaries.Reading]) -> None:
-    """What an evaluation of a calibration says of noise: a row for each time that two replicas or more gave."""
+    """What an evaluation of a calibration says of noise: a row for each time of enough replicas to say what is usual."""
     place = dict(
         connection.execute(
             select(EVALUATION.c.run_id, EVALUATION.c.cell_id, EVALUATION.c.environment_id).where(
@@ -58,9 +58,11 @@ def _put_noise(connection: Connection, evaluation: int, measured: list[summaries
         if metric not in _JUDGED_TIMES:
             continue
         try:
-            noise = noise_of(metric, rounds, place["run_id"])
+            noise = usable(noise_of(metric, rounds, place["run_id"]))
         except ValueError:
             continue  # one replica has no spread
+        if noise is None:
+            continue
         columns = {
             "replicas": len(noise.values),
             "rounds": noise.rounds,

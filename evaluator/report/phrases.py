@@ -17,6 +17,7 @@ from evaluator.verdicts.findings import (
     Moved,
     Verdicts,
 )
+from evaluator.verdicts.wording import too_few
 from evaluator.verdicts.words import REASONS, VERDICTS, Verdict
 
 TITLES: Final[dict[Verdict, str]] = {
@@ -35,7 +36,7 @@ MEANINGS: Final[dict[Verdict, str]] = {
     "newly_failing": "the base side works and the candidate fails",
     "regressed": "worse by at least the margin that counts, and the interval does not reach back to no change",
     "flaky": "a difference that a fresh rerun did not show again",
-    "inconclusive": "the measurements allow both no change and a change that counts; more replicas would settle it",
+    "inconclusive": "the measurements allow both no change and a change that counts, or a part of the evidence is missing",
     "not_compared": "there is nothing to compare, for the reason given; this is not `unchanged`",
     "changed": "different, with no better or worse side",
     "improved": "better by at least the margin that counts",
@@ -142,9 +143,11 @@ def verdict_word(finding: Finding | CellVerdict) -> str:
 
 
 def more_replicas(finding: Finding) -> str:
-    """How many more replicas would settle it; empty where that is not known."""
+    """How many more replicas would settle it, or are the least to say anything; empty where that is not known."""
     if not finding.more_replicas:
         return ""
+    if "too_few_replicas" in finding.reasons:
+        return too_few(finding.more_replicas)
     return f"{finding.more_replicas} more {'replica' if finding.more_replicas == 1 else 'replicas'} a side would likely settle it"
 
 

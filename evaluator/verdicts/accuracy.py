@@ -102,7 +102,10 @@ def _accuracy(base: Side, candidate: Side, ours: str | None, theirs: str | None)
         verdict, text = "unchanged", "wrong on both sides"
     else:
         verdict, text = "not_compared", "the outputs of a side can't be judged"
-        reasons = ("not_measured",) if None in (ours, theirs) else ("not_comparable",)
+        reasons = ("not_comparable",)
+        if None in (ours, theirs):
+            text = f"checked on the {'base' if theirs is None else 'candidate'} only"
+            reasons = ("not_measured",)
         why = next(
             (a.reason for a in (candidate.accuracy, base.accuracy) if a and a.verdict == "not_comparable"),
             None,

@@ -10,15 +10,21 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from evaluator.verdicts import ladder
-from evaluator.verdicts.diffs import error_text, other_kernels
+from evaluator.verdicts.diffs import error_text, has_evidence, other_kernels
 from evaluator.verdicts.findings import Cause, Differences, Evidence, Finding, KernelChange, PhaseChange
 from evaluator.verdicts.pairs import both, failure_of
 from evaluator.verdicts.sides import Pair, Side
 from evaluator.verdicts.wording import listed, one_line
+from evaluator.verdicts.words import REASONS
 
 UNKNOWN: Final = Cause(None, "cause unknown")
 
 _OPERATORS: Final = "eager of the same cell moved as well: operators or libraries, not the compiler"
+
+# What is seen in the evidence itself, and so is there even between equal environments.
+_SEEN: Final = frozenset(
+    {"kernels_changed", "new_break", "new_recompile", "limit_hit", "cache_missed", "cache_hit", "new_error"}
+)
 
 # Of a cold compile's extra time one phase explains most of it if it holds this part.
 _PHASE_SHARE: Final = 0.5
@@ -38,13 +44,17 @@ _RAISED_IN: Final = (
 
 @dataclass(frozen=True)
 class Case:
-    """All that a cause is found from: both sides, what differs, and how many dependencies moved."""
+    """All that a cause is found from: both sides, what differs, and how many dependencies moved.
+
+    ``same_environment``: nothing at all of the environments differs, so that no dependency can be to blame.
+    """
 
     pair: Pair
     base: Side
     candidate: Side
     differences: Differences
     dependencies: int
+    same_environment: bool = False
 
 
 def cause_of(finding: Finding, case: Case) -> Cause:
@@ -66,7 +76,7 @@ def _with_ladder(cause: Cause, finding: Finding, case: Case) -> Cause:
         return cause
     if climbed.layer == "operators":
         return Cause("operators_moved", f"{_OPERATORS}; {climbed.text}", climbed.evidence, climbed.layer)
-    text = f"{ladder.NAMES[climbed.layer]}: {climbed.text}"
+    text = f"{climbed.named}: {climbed.text}"
     if cause.code is None:
         return Cause("layer_moved", text, climbed.evidence, climbed.layer)
     return replace(
@@ -78,11 +88,12 @@ def _with_ladder(cause: Cause, finding: Finding, case: Case) -> Cause:
 
 
 def _with_dependencies(cause: Cause, case: Case) -> Cause:
-    if case.dependencies == 0 and cause.code in (None, "same_kernels"):
-        # The two sides are one environment: whatever moved, no dependency did.
-        return replace(
-            cause, code="machine_moved", text="nothing of the environment differs, so likely the machine"
-        )
+    if case.same_environment:
+        text = REASONS["same_environment"]
+        if cause.code in _SEEN:
+            return replace(cause, text=f"{cause.text}; {text}")
+        # Whatever layer or operator took longer, it is the same on both sides.
+        return Cause("same_environment", text, cause.evidence)
     if case.dependencies < 2:
         return cause
     more = "more than one dependency moved, so which of them is not known"
@@ -211,6 +222,8 @@ def _code(case: Case) -> Cause | None:
     if other:
         return _kernels(other)
     if not case.base.kernels or not case.candidate.kernels:
+        return None
+    if not (has_evidence(case.base) and has_evidence(case.candidate)):
         return None
     text = "cause unknown, but not code generation: both sides generated the same kernels"
     return Cause("same_kernels", text, both(case.base, case.candidate))

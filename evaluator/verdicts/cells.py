@@ -17,17 +17,27 @@ from evaluator.verdicts.words import BAD, REASONS, VERDICTS, Verdict
 
 # Stands for the definition of a workload whose source could not be loaded.
 NOT_LOADED: Final = "-"
+# What a cell may not claim where a part of its evidence is missing.
+_BETTER: Final[frozenset[Verdict]] = frozenset({"changed", "improved", "fixed", "unchanged"})
 
 
 def compare_cell(
-    pair: Pair, policy: Policy, *, different_builds: bool, dependencies: int, one_run: bool = False
+    pair: Pair,
+    policy: Policy,
+    *,
+    different_builds: bool,
+    dependencies: int,
+    one_run: bool = False,
+    same_environment: bool = False,
 ) -> CellVerdict:
     """Compare one cell's two evaluations.
 
-    The cell's verdict is the worst of its gating findings that compared something; ``not_compared`` where none did.
+    The cell's verdict is the worst of its gating findings that compared something; ``not_compared`` where none did. It is
+    ``inconclusive`` at best where ``lost_evidence``, and not ``unchanged`` where both sides ran nothing compiled.
     A bad finding is confirmed by a rerun only; a rerun that disagrees makes a time ``inconclusive`` and an exact fact
     ``flaky``. ``different_builds``: see ``environments``; ``dependencies``: how many moved; ``one_run``: both sides
-    were given the same workload sources, so that one that only one side could load is a finding.
+    were given the same workload sources, so that one that only one side could load is a finding; ``same_environment``:
+    nothing at all differs between the environments.
     """
     if pair.base is None or pair.candidate is None:
         return _one_sided(pair, one_run)
@@ -39,7 +49,7 @@ def compare_cell(
         judge_exact(*pair.rerun, differences_of(*pair.rerun)) if pair.rerun else None,
     )
     measured = judge_measured(pair, pair.base, pair.candidate, policy, different_builds)
-    case = causes.Case(pair, pair.base, pair.candidate, differences, dependencies)
+    case = causes.Case(pair, pair.base, pair.candidate, differences, dependencies, same_environment)
     found = [_with_cause(one, case) if one.verdict in BAD else one for one in (*exact, *measured)]
     return _verdict(pair, found, differences)
 
@@ -55,11 +65,33 @@ def bad(findings: Iterable[Finding]) -> list[Finding]:
     return [one for one in findings if one.gating and one.verdict in BAD]
 
 
+def lost_evidence(findings: Iterable[Finding]) -> bool:
+    """Whether something that gates is known of one side only, or a trace was lost: what is missing may be a regression."""
+    return any(_lost(one) for one in findings if one.gating and one.verdict == "not_compared")
+
+
+def _lost(finding: Finding) -> bool:
+    shown = (finding.base, finding.candidate)
+    if "not_measured" in finding.reasons:
+        return finding.metric == "status" or shown.count(None) == 1
+    if "not_comparable" in finding.reasons and finding.metric == "accuracy":
+        return shown.count("not_comparable") == 1
+    return "evidence_lost" in finding.reasons
+
+
+def ran_nothing(findings: Iterable[Finding]) -> bool:
+    """Whether both sides ran nothing that was compiled, so that equal facts say nothing of the compiler."""
+    idle = {("ran_eager", "all"), ("nothing_compiled", "yes")}
+    return any(one.base == one.candidate and (one.metric, one.base) in idle for one in findings)
+
+
 def _with_cause(finding: Finding, case: causes.Case) -> Finding:
     cause = causes.cause_of(finding, case)
     said = [cause.code] if cause.code and cause.code not in finding.reasons else []
     if case.dependencies > 1 and "several_dependencies_moved" not in said:
         said.append("several_dependencies_moved")
+    if case.same_environment and "same_environment" not in said:
+        said.append("same_environment")
     return replace(finding, cause=cause, reasons=(*finding.reasons, *said))
 
 
@@ -93,6 +125,8 @@ def _nothing(pair: Pair, why: str) -> Finding:
 
 def _verdict(pair: Pair, findings: Sequence[Finding], differences: Differences) -> CellVerdict:
     word = worst(findings)
+    if (word in _BETTER and lost_evidence(findings)) or (word == "unchanged" and ran_nothing(findings)):
+        word = "inconclusive"
     deciding = [one for one in findings if one.gating and one.verdict == word]
     confirmed: bool | None = None
     if word in BAD:

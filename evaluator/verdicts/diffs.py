@@ -22,6 +22,7 @@ from evaluator.verdicts.findings import (
 )
 from evaluator.verdicts.sides import BreakSite, Failure, GuardFailure, KernelUse, Side
 from evaluator.verdicts.wording import normalised
+from evaluator.verdicts.words import FAILED, NOT_TRIED
 
 PHASES: Final = (
     "compile.dynamo_s",
@@ -37,14 +38,25 @@ Key = Callable[[T], Hashable]
 
 
 def differences_of(base: Side, candidate: Side) -> Differences:
-    """All that differs between two evaluations of one cell, beside their numbers."""
+    """All that differs between two evaluations of one cell, beside their numbers.
+
+    Where a side got no result or lost its trace, what it lacks was not removed: only the errors are told.
+    """
+    error = error_change(base.failure, candidate.failure)
+    if not (has_evidence(base) and has_evidence(candidate)):
+        return Differences(error=error)
     return Differences(
         breaks=break_changes(base.breaks, candidate.breaks),
         guards=guard_changes(base.guards, candidate.guards),
         kernels=kernel_changes(base.kernels, candidate.kernels),
         phases=phase_changes(base, candidate),
-        error=error_change(base.failure, candidate.failure),
+        error=error,
     )
+
+
+def has_evidence(side: Side) -> bool:
+    """Whether what a side lacks (a break, a kernel) is known not to be there: it came to an end and left a trace."""
+    return side.status is not None and side.status not in FAILED | NOT_TRIED and side.facts is not None
 
 
 def matched(

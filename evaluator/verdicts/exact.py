@@ -56,10 +56,9 @@ def judge_exact(base: Side, candidate: Side, differences: Differences) -> tuple[
     if status.verdict in ("newly_failing", "fixed", "not_compared"):
         return (status,)
     found = [status, *judge_accuracy(base, candidate), *_forms(sides)]
-    if base.facts is None and candidate.facts is None:
-        return tuple(found)
     if base.facts is None or candidate.facts is None:
-        text = "the trace of a side was lost, so what the compiler did is not compared"
+        lost = "both sides" if base.facts is candidate.facts else "a side"
+        text = f"the trace of {lost} was lost, so what the compiler did is not compared"
         return (
             *found,
             finding(sides, "facts", "not_compared", text, reasons=("evidence_lost",), gating=True),
@@ -85,12 +84,14 @@ def _confirmed(first: Finding, again: Finding | None) -> Finding:
         # Also where the rerun could not judge: it neither found it again nor failed to.
         bad = first.verdict in BAD
         return replace(first, confirmed=False, reasons=(*first.reasons, "not_rerun")) if bad else first
+    evidence = tuple(dict.fromkeys((*first.evidence, *again.evidence)))
     if again.verdict == first.verdict:
         if first.verdict == "unchanged":
             return first
-        return replace(first, confirmed=True, reasons=(*first.reasons, "rerun_confirmed"))
+        return replace(first, confirmed=True, reasons=(*first.reasons, "rerun_confirmed"), evidence=evidence)
     return replace(
         first,
+        evidence=evidence,
         verdict="flaky",
         confirmed=False,
         reasons=(*first.reasons, "rerun_disagreed"),
@@ -127,12 +128,22 @@ def _directed_one(
     name = _WORSE_IF_MORE[metric]
     if more:
         verdict: Verdict = "regressed" if more > 0 else "improved"
-        return finding(sides, metric, verdict, f"{name}: {shown[0]} -> {shown[1]}", shown, gating=True)
+        gone = _gone(metric, differences) if verdict == "improved" else ()
+        return finding(sides, metric, verdict, f"{name}: {shown[0]} -> {shown[1]}", shown, gone, gating=True)
     text = f"{name}: {shown[0]} on both sides"
     swapped = _swapped(metric, differences)
     if swapped:
         return finding(sides, metric, "changed", f"{text}, {swapped}", shown)
     return finding(sides, metric, "unchanged", text, shown, gating=True)
+
+
+def _gone(metric: str, differences: Differences) -> tuple[str, ...]:
+    """The code for what the candidate no longer has, where a row of the base shows it."""
+    if metric == "graph_breaks" and any(one.change == "removed" for one in differences.breaks):
+        return ("break_gone",)
+    if metric == "recompiles" and any(one.change == "removed" for one in differences.guards):
+        return ("recompile_gone",)
+    return ()
 
 
 def _ran_nothing(base: Facts, candidate: Facts) -> str | None:

@@ -51,7 +51,8 @@ class Finding:
 
     ``gating``: it counts for the answer and the exit code; the others explain. ``confirmed``: True by a rerun, False
     where one is owed or disagreed, None where none is needed. ``base``/``candidate``: medians in ``unit``, counts or
-    words. ``more_replicas``: how many more a side would likely settle an inconclusive one.
+    words. ``more_replicas``: how many more a side would likely settle an inconclusive one; with the reason
+    ``too_few_replicas`` the least before anything can be said of it.
     """
 
     metric: str
@@ -131,7 +132,8 @@ class Differences:
 
 @dataclass(frozen=True)
 class CellVerdict:
-    """All findings of a cell, worst first. ``verdict`` is the worst of the gating ones."""
+    """All findings of a cell, worst first. ``verdict`` is the worst of the gating ones that compared something; at best
+    ``inconclusive`` where evidence of a side is lost, or both sides ran nothing that was compiled."""
 
     cell: CellName
     verdict: Verdict

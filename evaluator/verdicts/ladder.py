@@ -15,9 +15,11 @@ from typing import Final
 
 from evaluator.verdicts.accuracy import verdict_of
 from evaluator.verdicts.findings import Evidence, Finding
-from evaluator.verdicts.pairs import FAILED, both
+from evaluator.verdicts.pairs import both
+from evaluator.verdicts.policy import LEAST_REPLICAS
 from evaluator.verdicts.ratio import ratio
-from evaluator.verdicts.sides import Pair, Series, Side
+from evaluator.verdicts.sides import Pair, Rung, Series, Side
+from evaluator.verdicts.words import FAILED
 
 # Backend of a rung -> the layer that it adds to the rung below.
 LAYERS: Final = {"eager": "dynamo", "aot_eager": "aot_autograd", "inductor": "inductor"}
@@ -38,9 +40,13 @@ _CONFIDENCE: Final = 0.95
 
 @dataclass(frozen=True)
 class Climb:
-    """What the ladder says of a finding: the layer, one clause on how, and the evaluations that show it."""
+    """What the ladder says of a finding: the layer, one clause on how, and the evaluations that show it.
 
-    layer: str
+    ``layer`` is None where it is one of several, which ``named`` says: "Dynamo or AOTAutograd".
+    """
+
+    layer: str | None
+    named: str
     text: str
     evidence: tuple[Evidence, ...]
 
@@ -58,16 +64,16 @@ def climb(finding: Finding, pair: Pair) -> Climb | None:
     """The layer that a bad finding comes from; None where the rungs are missing or do not say.
 
     A time moved on a rung if it went up there by at least half of what it went up in the cell, as a ratio or in
-    seconds (a rung that takes longer shows the same seconds as less), and by more than chance. A failure and a wrong
-    result are on a rung or are not.
+    seconds (a rung that takes longer shows the same seconds as less), and by more than chance; with fewer than 4 replicas
+    a side a rung says nothing about times. A failure and a wrong result are on a rung or are not. A rung that says
+    nothing (missing, failed on both sides) leaves open whether its layer or that of the next one moved.
     """
     if finding.kind == "time":
         change = change_of(finding)
         for one in pair.rungs:
             if operators_moved(finding, one.base, one.candidate):
-                return Climb(
-                    "operators", "eager beside the rungs moved as well", both(one.base, one.candidate)
-                )
+                text = "eager beside the rungs moved as well"
+                return Climb("operators", NAMES["operators"], text, both(one.base, one.candidate))
         return _climb(pair, lambda base, candidate: _time_moved(finding.metric, base, candidate, change))
     if finding.kind == "status":
         return _climb(pair, _newly_failing)
@@ -92,17 +98,13 @@ def change_of(finding: Finding) -> Change:
 
 
 def moved(base: Series | None, candidate: Series | None, change: Change) -> bool | None:
-    """Whether this time went up by at least half of ``change``; None where a side has none."""
-    if base is None or candidate is None or not base.values or not candidate.values:
+    """Whether this time went up by at least half of ``change``; None where a side has fewer than 4 replicas of it."""
+    if base is None or candidate is None or min(len(base.values), len(candidate.values)) < LEAST_REPLICAS:
         return None
     if min(*base.values, *candidate.values) <= 0 or change.log <= 0:
         return None
     before, after = statistics.median(base.values), statistics.median(candidate.values)
-    try:
-        found = ratio(base.values, candidate.values, _CONFIDENCE)
-    except ValueError:
-        # Too few replicas to tell chance apart: a few seconds of a longer time would be its noise.
-        return math.log(after / before) >= _SHARE * change.log
+    found = ratio(base.values, candidate.values, _CONFIDENCE)
     if found.low <= 1:
         return False
     log = math.log(found.ratio)
@@ -129,24 +131,36 @@ def _newly_wrong(base: Side, candidate: Side) -> bool | None:
 
 def _climb(pair: Pair, moved_on: Callable[[Side, Side], bool | None]) -> Climb | None:
     stayed: list[str] = []
+    silent: list[str] = []
     evidence: list[Evidence] = []
-    for backend, base, candidate in _rungs(pair):
-        evidence += both(base, candidate)
-        found = moved_on(base, candidate)
+    for backend, rung in _rungs(pair):
+        found = None if rung is None else moved_on(rung.base, rung.candidate)
+        if rung is None or found is None:
+            silent.append(backend)
+            continue
+        evidence += both(rung.base, rung.candidate)
         if found:
-            layer = LAYERS[backend]
             below = f" and not on {' and '.join(stayed)}" if stayed else ""
-            return Climb(layer, f"it shows on the rung {backend} already{below}", tuple(evidence))
-        if found is not None:
-            stayed.append(backend)
-    if stayed[:2] != ["eager", "aot_eager"]:
+            layers = [LAYERS[one] for one in (*silent, backend)]
+            return Climb(
+                # A rung below that says nothing may have moved as well.
+                None if silent else layers[-1],
+                " or ".join(NAMES[one] for one in layers),
+                f"it shows on the rung {backend}{'' if silent else ' already'}{below}",
+                tuple(evidence),
+            )
+        stayed.append(backend)
+    if silent:
         return None
     layer = "cuda_graphs" if "inductor" in stayed else "inductor"
-    return Climb(layer, f"it does not show on the rungs {' and '.join(stayed)}", tuple(evidence))
+    return Climb(
+        layer, NAMES[layer], f"it does not show on the rungs {' and '.join(stayed)}", tuple(evidence)
+    )
 
 
-def _rungs(pair: Pair) -> Iterator[tuple[str, Side, Side]]:
+def _rungs(pair: Pair) -> Iterator[tuple[str, Rung | None]]:
+    """The rungs from the ground, None for a missing one. Without a rung of its own Inductor is the cell itself."""
     by_backend = {one.backend: one for one in pair.rungs}
     for backend in LAYERS:
-        if backend in by_backend:
-            yield backend, by_backend[backend].base, by_backend[backend].candidate
+        if backend != "inductor" or backend in by_backend:
+            yield backend, by_backend.get(backend)

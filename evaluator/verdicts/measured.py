@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 from evaluator.verdicts import times
 from evaluator.verdicts.findings import Estimate, Finding, Kind
-from evaluator.verdicts.pairs import FAILED, finding
+from evaluator.verdicts.pairs import both, finding
 from evaluator.verdicts.policy import DIAGNOSTIC_MEMORY, DIAGNOSTIC_TIMES, GATING_TIMES, Policy
-from evaluator.verdicts.sides import EnvironmentSide, Noise, Pair, Side
-from evaluator.verdicts.words import BAD, REASONS
+from evaluator.verdicts.sides import EnvironmentSide, Noise, Pair, Series, Side
+from evaluator.verdicts.wording import too_few
+from evaluator.verdicts.words import BAD, FAILED, REASONS
 
 _SERIAL: Final = "compile.cold_serial_s"
 # The cold compile that users see is the noisier one: it explains where the steadier one was measured on both sides.
@@ -101,10 +103,12 @@ def why_not(metric: str, base: Side, candidate: Side, different_builds: bool) ->
         facts = [side.facts or {} for side in sides]
         if any(one.get("nothing_compiled") for one in facts):
             return "nothing_compiled"
-        if any(one.get("ran_eager") in ("some", "all") for one in facts):
+        eager = [one.get("ran_eager") for one in facts]
+        # Partly eager on both sides is one kind of code, and how much of it is eager shows in its time alone.
+        if eager != ["some", "some"] and any(one in ("some", "all") for one in eager):
             return "ran_eager"
     for side, one in zip(sides, series, strict=True):
-        if one is None or not one.values:
+        if not times.measured(one):
             return "not_comparable" if side.status == "not_comparable" else "not_measured"
     return None
 
@@ -129,6 +133,10 @@ def _judged(metric: str, pair: Pair, base: Side, candidate: Side, policy: Policy
         made = _with_rerun(made, judged, pair, policy, noise)
     if not pair.interleaved:
         made = replace(made, reasons=(*made.reasons, "not_interleaved"))
+    if metric.startswith("compiled.") and (base.facts or {}).get("ran_eager") == "some":
+        made = replace(
+            made, reasons=(*made.reasons, "ran_eager"), text=f"{made.text}; partly eager on both sides"
+        )
     return made
 
 
@@ -156,11 +164,13 @@ def _with_rerun(
     if again.confirmed is None:
         return owed
     estimate = again.judgement.estimate
+    evidence = tuple(dict.fromkeys((*first.evidence, *both(base, candidate))))
     if again.confirmed:
         return replace(
             first,
             confirmed=pair.interleaved,
             rerun=estimate,
+            evidence=evidence,
             reasons=(*first.reasons, "rerun_confirmed"),
             text=f"{first.text}; in a fresh rerun {_interval(estimate)}",
         )
@@ -169,6 +179,7 @@ def _with_rerun(
         verdict="inconclusive",
         confirmed=False,
         rerun=estimate,
+        evidence=evidence,
         magnitude=None,
         more_replicas=again.judgement.more_replicas,
         reasons=(*first.reasons, "rerun_disagreed"),
@@ -199,11 +210,14 @@ def _of_judgement(
 def _not_compared(metric: str, base: Side, candidate: Side, why: str) -> Finding:
     series = base.series.get(metric) or candidate.series[metric]
     kind: Kind = "memory" if metric.endswith(_UNITS_OF_MEMORY) else "time"
+    # What is missing shows by what the other side has.
+    values = (_median(base, metric), _median(candidate, metric)) if why == "not_measured" else (None, None)
     return finding(
         (base, candidate),
         metric,
         "not_compared",
         REASONS[why],
+        values,
         reasons=(why,),
         kind=kind,
         gating=metric in GATING_TIMES,
@@ -211,11 +225,18 @@ def _not_compared(metric: str, base: Side, candidate: Side, why: str) -> Finding
     )
 
 
+def _median(side: Side, metric: str) -> float | None:
+    series: Series | None = side.series.get(metric)
+    return statistics.median(series.values) if series is not None and times.measured(series) else None
+
+
 def _text(judged: times.TimeJudgement, unit: str) -> str:
     if judged.base is None or judged.candidate is None:
         return REASONS[judged.reasons[0]] if judged.reasons else "not measured"
     numbers = f"{_number(judged.base)} {unit} -> {_number(judged.candidate)} {unit}"
-    return numbers if judged.estimate is None else f"{numbers}, {_interval(judged.estimate)}"
+    if judged.estimate is None:
+        return f"{numbers}, {too_few(judged.more_replicas or 1)}"
+    return f"{numbers}, {_interval(judged.estimate)}"
 
 
 def _interval(estimate: Estimate | None) -> str:

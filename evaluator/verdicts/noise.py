@@ -12,6 +12,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from evaluator.verdicts.policy import LEAST_REPLICAS
 from evaluator.verdicts.ratio import log_shift
 from evaluator.verdicts.sides import Noise
 
@@ -61,6 +62,11 @@ def noise_of(metric: str, rounds_by_replica: Mapping[int, Sequence[float]], run:
     )
 
 
+def usable(noise: Noise | None) -> Noise | None:
+    """The noise where its replicas can say what is usual: of fewer than 4 the spread may be off by several times."""
+    return noise if noise is not None and len(noise.values) >= LEAST_REPLICAS else None
+
+
 def floor(noise: Noise, replicas: int) -> float:
     """What equal sides exceed in 5% of comparisons: 95th percentile of the estimate's relative difference from 1.
 
@@ -105,6 +111,17 @@ def replicas_needed(noise_sd: float, effect: float) -> int:
         return MOST_REPLICAS
     exact = _POWER_REPLICAS * (noise_sd / distance) ** 2
     return max(USUAL_REPLICAS, math.ceil(max(exact, min(exact + 2, _FEW))))
+
+
+def replicas_above_noise(noise_sd: float, effect: float) -> int:
+    """Replicas a side of which equal sides exceed ``effect`` in 5% of comparisons: the normal model of ``floor`` solved.
+
+    From 1 to ``MOST_REPLICAS``. Raises ValueError unless the effect is above 0.
+    """
+    if effect <= 0 or noise_sd < 0:
+        raise ValueError("an effect above 0 and a spread of 0 or more are needed")
+    exact = 2 * (_TWO_SIDED_95 * noise_sd / math.log1p(effect)) ** 2 / _EFFICIENCY
+    return min(MOST_REPLICAS, max(1, math.ceil(exact)))
 
 
 def _split_estimates(values: Sequence[float], replicas: int) -> Iterator[float]:

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from evaluator.verdicts import diffs
 from evaluator.verdicts.findings import Evidence, Finding, Kind
 from evaluator.verdicts.sides import Side
 from evaluator.verdicts.wording import one_line
-from evaluator.verdicts.words import Verdict
-
-# Statuses that leave no result. A wrong one is a matter of accuracy, and one that can't be judged was measured.
-FAILED: Final = frozenset(
-    {"crashed", "out_of_memory", "timeout", "setup_error", "compile_error", "runtime_error"}
-)
-# Never tried there.
-NOT_TRIED: Final = frozenset({"unsupported", "skipped"})
+from evaluator.verdicts.words import FAILED, NOT_TRIED, Verdict
 
 
 def both(base: Side, candidate: Side) -> tuple[Evidence, ...]:

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator.verdicts.findings import Estimate
-from evaluator.verdicts.noise import MOST_REPLICAS, USUAL_REPLICAS, floor, replicas_needed
+from evaluator.verdicts.noise import (
+    MOST_REPLICAS,
+    USUAL_REPLICAS,
+    floor,
+    replicas_above_noise,
+    replicas_needed,
+    usable,
+)
 from evaluator.verdicts.policy import LEAST_REPLICAS, Policy
 from evaluator.verdicts.ratio import Ratio, critical_value, ratio
 from evaluator.verdicts.sides import Noise, Series
@@ -32,7 +39,8 @@ class TimeJudgement:
 
     ``estimate`` is None where no interval of the confidence exists (too few replicas, nothing measured). ``base`` and
     ``candidate``: medians of the replica values, in the series' unit, None where not measured. ``more_replicas``: of an
-    inconclusive one, how many more a side would likely settle it (``noise.MOST_REPLICAS`` in all: that or more).
+    inconclusive one, how many more a side would likely settle it (``noise.MOST_REPLICAS`` in all: that or more); with
+    ``too_few_replicas`` the least with which anything can be said, since no spread is known.
     ``magnitude``: of a regressed or improved one.
     """
 
@@ -65,13 +73,15 @@ def judge(
 ) -> TimeJudgement:
     """Judge a time of two sides that were measured on one machine.
 
-    With r the Hodges-Lehmann ratio and m the margin, or the noise floor at this number of replicas where that is more:
-    ``regressed``: the interval of ``confidence`` above 1 and r >= 1 + m; ``improved``: its mirror image;
-    ``unchanged``: the interval of ``equivalence_confidence`` inside 1 / (1 + m) to 1 + m; else ``inconclusive``.
+    With r the Hodges-Lehmann ratio, m the margin, and b the noise floor at this number of replicas where that is more
+    than m, else m: ``regressed``: the interval of ``confidence`` above 1 and r >= 1 + b; ``improved``: its mirror image;
+    ``unchanged``: the interval of ``equivalence_confidence`` inside 1 / (1 + m) to 1 + m; else ``inconclusive``, with
+    ``within_noise`` where the floor alone forbids a change. Noise never widens what counts as equal. The estimate's
+    ``margin`` is b. Noise of fewer than 4 replicas is not used.
     Below 4 replicas a side, or where the sizes allow no interval of this confidence, always ``inconclusive``.
     ``not_compared`` (``not_measured``) where a side has no value, or one that is no positive number.
     """
-    if base is None or candidate is None or not (_measured(base) and _measured(candidate)):
+    if base is None or candidate is None or not (measured(base) and measured(candidate)):
         return TimeJudgement("not_compared", None, ("not_measured",), None, None)
     sizes = len(base.values), len(candidate.values)
     medians = statistics.median(base.values), statistics.median(candidate.values)
@@ -83,15 +93,22 @@ def judge(
 
     wide = ratio(base.values, candidate.values, confidence)
     narrow = ratio(base.values, candidate.values, equivalence_confidence)
-    used = margin if noise is None else max(margin, floor(noise, min(sizes)))
-    estimate = Estimate(wide.ratio, wide.low, wide.high, confidence, used, *sizes)
-    verdict = _verdict(wide, narrow, used)
+    noise = usable(noise)
+    bar = margin if noise is None else max(margin, floor(noise, min(sizes)))
+    estimate = Estimate(wide.ratio, wide.low, wide.high, confidence, bar, *sizes)
+    verdict = _verdict(wide, narrow, margin, bar)
+    settling: int | None = None
+    if verdict == "inconclusive":
+        needed = [_more(base, candidate, wide, margin)]
+        if noise is not None and _verdict(wide, narrow, margin, margin) != verdict:
+            needed.append(_more_than_noise(noise, wide, min(sizes)))
+        settling = max(needed)
     return TimeJudgement(
         verdict=verdict,
         estimate=estimate,
-        reasons=(*_why(verdict, wide, narrow, margin, used), *noisy),
-        more_replicas=_more(base, candidate, wide, used) if verdict == "inconclusive" else None,
-        magnitude=magnitude(wide.ratio, used) if verdict in ("regressed", "improved") else None,
+        reasons=(*_why(verdict, wide, narrow, margin), *noisy),
+        more_replicas=settling,
+        magnitude=magnitude(wide.ratio, bar) if verdict in ("regressed", "improved") else None,
         base=medians[0],
         candidate=medians[1],
     )
@@ -136,8 +153,10 @@ def magnitude(change: float, margin: float) -> Magnitude:
     return "medium" if relative < MEDIUM_BELOW * margin else "large"
 
 
-def _measured(series: Series) -> bool:
+def measured(series: Series | None) -> bool:
     """Whether there are values, and all are positive: one that is not comes of a clock or a record that is broken."""
+    if series is None:
+        return False
     return bool(series.values) and all(math.isfinite(one) and one > 0 for one in series.values)
 
 
@@ -157,21 +176,21 @@ def _fewest(confidence: float) -> int:
     raise ValueError(f"no number of replicas that can be had reaches a confidence of {confidence:g}")
 
 
-def _verdict(wide: Ratio, narrow: Ratio, margin: float) -> Verdict:
-    if wide.low > 1 and wide.ratio >= 1 + margin:
+def _verdict(wide: Ratio, narrow: Ratio, margin: float, bar: float) -> Verdict:
+    if wide.low > 1 and wide.ratio >= 1 + bar:
         return "regressed"
-    if wide.high < 1 and wide.ratio <= 1 / (1 + margin):
+    if wide.high < 1 and wide.ratio <= 1 / (1 + bar):
         return "improved"
     if 1 / (1 + margin) < narrow.low and narrow.high < 1 + margin:
         return "unchanged"
     return "inconclusive"
 
 
-def _why(verdict: Verdict, wide: Ratio, narrow: Ratio, asked: float, used: float) -> tuple[str, ...]:
+def _why(verdict: Verdict, wide: Ratio, narrow: Ratio, margin: float) -> tuple[str, ...]:
     """The reason code of a verdict that is not a change, and of an unchanged one that is not simply so."""
     if verdict in ("regressed", "improved"):
         return ()
-    if used > asked and _verdict(wide, narrow, asked) != verdict:
+    if _verdict(wide, narrow, margin, margin) != verdict:
         return ("within_noise",)
     if wide.low > 1 or wide.high < 1:
         return ("below_margin",)
@@ -193,3 +212,9 @@ def _more(base: Series, candidate: Series, wide: Ratio, margin: float) -> int:
     effect = math.expm1(distance)
     needed = replicas_needed(math.sqrt(squares / freedom), effect) if effect > 0 else MOST_REPLICAS
     return max(1, needed - min(len(side) for side in logs))
+
+
+def _more_than_noise(noise: Noise, wide: Ratio, replicas: int) -> int:
+    """How many more replicas a side bring what equal sides show below this estimate."""
+    effect = max(wide.ratio, 1 / wide.ratio) - 1
+    return max(1, replicas_above_noise(noise.between_sd, effect) - replicas)

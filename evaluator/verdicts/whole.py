@@ -8,22 +8,26 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from evaluator.verdicts import environments
-from evaluator.verdicts.cells import bad, compare_cell
+from evaluator.verdicts.cells import bad, compare_cell, lost_evidence
 from evaluator.verdicts.findings import CellVerdict, Finding, Verdicts
 from evaluator.verdicts.measured import judge_environment
-from evaluator.verdicts.policy import ENVIRONMENT_TIMES, GATING_TIMES, Policy
+from evaluator.verdicts.policy import ENVIRONMENT_TIMES, Policy
+from evaluator.verdicts.settled import Times, said_of, times_of
 from evaluator.verdicts.sides import CellName, EnvironmentSide, KernelUse, Pair, Side
 from evaluator.verdicts.wording import listed
-from evaluator.verdicts.words import VERDICTS, Answer
+from evaluator.verdicts.words import NOT_TRIED, VERDICTS, Answer
 
 # Regressions in more than this part of the compared workloads are no exceptions.
 HOLD_SHARE: Final = 0.25
-# With a smaller part of the gating times settled, "no regression" would only say that nobody looked.
-SETTLED_SHARE: Final = 0.5
+# With a smaller part of the cells compared, "no regression" would only say that nobody looked.
+COMPARED_SHARE: Final = 0.5
+# With a larger part of the compared cells incomplete, what is missing may be what regressed.
+LOST_SHARE: Final = 0.5
 
-_SETTLED: Final = frozenset({"regressed", "improved", "unchanged"})
-# Not compared for a reason that more or other measuring could have avoided: it counts as not settled.
-_AVOIDABLE: Final = frozenset({"different_machine", "not_measured"})
+_NOT_IN_TURNS: Final = (
+    "The sides were measured in two runs, one after the other, so no time counts as settled; "
+    "`upgrade` measures both in turns."
+)
 
 _DEFAULT: Final = Policy()
 
@@ -45,8 +49,10 @@ def compare(
 
     1. ``Hold``: a confirmed accuracy regression, or confirmed regressions (of any kind, newly failing included) in more
        than a quarter of the compared workloads. Correctness outranks speed.
-    2. ``Not enough evidence``: no cell was compared; or, leaving out the workloads with confirmed regressions, a bad
-       finding is unconfirmed, or fewer than half of the gating times are settled (unchanged, improved, regressed).
+    2. ``Not enough evidence``: fewer than half of the cells were compared (those that neither side supports do not
+       count); or, leaving out the workloads with confirmed regressions, a bad finding is unconfirmed, a status or an
+       accuracy is flaky, no gating time was compared, fewer than half of those of one kind (warm calls, compiles) are
+       settled (see ``settled``), or evidence was lost in more than half of the compared cells.
     3. ``Upgrade except``: the workloads with confirmed regressions.
     4. ``Upgrade``.
 
@@ -56,6 +62,7 @@ def compare(
     """
     changes = environments.moved(base.fields, candidate.fields)
     builds = environments.different_builds(base.fields, candidate.fields)
+    pairs = list(pairs)
     cells = [
         compare_cell(
             pair,
@@ -63,20 +70,25 @@ def compare(
             different_builds=builds,
             dependencies=len(environments.dependencies(changes)),
             one_run=base.run == candidate.run,
+            same_environment=not changes,
         )
         for pair in with_carried_kernels(pairs)
     ]
     cells.sort(key=_order)
     excepted = tuple(dict.fromkeys(cell.cell.workload for cell in cells if _confirmed(cell)))
-    answer, why = _answer(cells, excepted)
+    answer, why = _answer(cells, excepted, policy)
     compared = sum(1 for cell in cells if cell.compared)
+    apart = any(one.base and one.candidate and not one.interleaved for one in pairs)
     found = Counter(cell.verdict for cell in cells)
     return Verdicts(
         base=base.label,
         candidate=candidate.label,
         moved=changes,
-        warnings=environments.warnings_of(
-            changes, base.fields, candidate.fields, base.machine == candidate.machine
+        warnings=(
+            *environments.warnings_of(
+                changes, base.fields, candidate.fields, base.machine == candidate.machine
+            ),
+            *((_NOT_IN_TURNS,) if apart else ()),
         ),
         cells=tuple(cells),
         environment=judge_environment(base, candidate, ENVIRONMENT_TIMES, policy, builds),
@@ -136,7 +148,7 @@ def explainable(verdicts: Verdicts) -> tuple[CellName, ...]:
     )
 
 
-def _answer(cells: list[CellVerdict], excepted: tuple[str, ...]) -> tuple[Answer, str]:
+def _answer(cells: list[CellVerdict], excepted: tuple[str, ...], policy: Policy) -> tuple[Answer, str]:
     """The answer and the clause that says why."""
     compared = {cell.cell.workload for cell in cells if cell.compared}
     wrong = [cell.cell.workload for cell in cells if any(one.kind == "accuracy" for one in _confirmed(cell))]
@@ -150,25 +162,51 @@ def _answer(cells: list[CellVerdict], excepted: tuple[str, ...]) -> tuple[Answer
     if not compared:
         return "Not enough evidence", "nothing could be compared"
     rest = [cell for cell in cells if cell.cell.workload not in excepted]
-    besides = f", besides confirmed regressions in {_names(excepted)}" if excepted else ""
-    doubtful = list(dict.fromkeys(cell.cell.workload for cell in rest if bad(cell.findings)))
-    if doubtful:
-        return "Not enough evidence", f"unconfirmed regressions in {_names(doubtful)}{besides}"
-    times = [one for cell in rest for one in cell.findings if _counts_as_time(one)]
-    settled = sum(1 for one in times if one.verdict in _SETTLED)
-    said = f"{settled} of {len(times)} times settled" if times else "no times measured"
-    if settled < SETTLED_SHARE * len(times):
-        return "Not enough evidence", f"only {said}{besides}"
+    times = times_of(rest, policy)
+    doubts = _doubts(cells, rest, times)
+    if doubts:
+        besides = f", besides confirmed regressions in {_names(excepted)}" if excepted else ""
+        return "Not enough evidence", f"{', '.join(doubts)}{besides}"
+    settled = said_of(times)
+    lost = sum(1 for cell in rest if cell.compared and lost_evidence(cell.findings))
+    if lost:
+        settled += f", evidence lost in {lost} {'cell' if lost == 1 else 'cells'}"
     if excepted:
-        return "Upgrade except", f"confirmed regressions there and none elsewhere, {said}"
-    return "Upgrade", f"no regression, {said}"
+        return "Upgrade except", f"confirmed regressions there and none elsewhere, {settled}"
+    return "Upgrade", f"no regression, {settled}"
 
 
-def _counts_as_time(finding: Finding) -> bool:
-    """Whether a finding is a gating time that was settled, or could have been."""
-    if not finding.gating or finding.metric not in GATING_TIMES:
-        return False
-    return finding.verdict != "not_compared" or bool(_AVOIDABLE & set(finding.reasons))
+def _doubts(cells: list[CellVerdict], rest: list[CellVerdict], times: Times) -> list[str]:
+    """Every reason why what was found says too little, a clause each. ``rest``: without the excepted workloads."""
+    said = []
+    doubtful = [cell.cell.workload for cell in rest if bad(cell.findings)]
+    if doubtful:
+        said.append(f"unconfirmed regressions in {_names(doubtful)}")
+    flaky = [cell.cell.workload for cell in rest if any(_flaky_result(one) for one in cell.findings)]
+    if flaky:
+        said.append(f"failures or wrong results that come and go in {_names(flaky)}")
+    possible = [cell for cell in cells if not _unsupported(cell)]
+    if sum(1 for cell in possible if cell.compared) < COMPARED_SHARE * len(possible):
+        said.append("fewer than half of the cells compared")
+    if not times.kinds or times.short:
+        said.append(said_of(times))
+    seen = [cell for cell in rest if cell.compared]
+    lost = [cell.cell.workload for cell in seen if lost_evidence(cell.findings)]
+    if len(lost) > LOST_SHARE * len(seen):
+        said.append(f"evidence lost in {len(lost)} of {len(seen)} cells ({_names(lost)})")
+    return said
+
+
+def _flaky_result(finding: Finding) -> bool:
+    return finding.verdict == "flaky" and finding.metric in ("status", "accuracy")
+
+
+def _unsupported(cell: CellVerdict) -> bool:
+    """Whether neither side could try this cell, so that there is nothing to compare."""
+    return any(
+        one.metric == "status" and one.base in NOT_TRIED and one.candidate in NOT_TRIED
+        for one in cell.findings
+    )
 
 
 def _title(answer: Answer, excepted: tuple[str, ...]) -> str:

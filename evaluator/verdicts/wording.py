@@ -59,3 +59,8 @@ def listed(names: list[str] | tuple[str, ...], most: int = 5) -> str:
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def too_few(more: int) -> str:
+    """What fewer replicas than a verdict needs leave to say: without a spread no number is likely to settle it."""
+    return f"at least {more} more {'replica' if more == 1 else 'replicas'} a side before anything can be said"

@@ -32,6 +32,13 @@ VERDICTS: Final[tuple[Verdict, ...]] = (
 # Verdicts that a gate may fail on; an improvement never does.
 BAD: Final[frozenset[Verdict]] = frozenset({"newly_failing", "regressed"})
 
+# Statuses that leave no result. A wrong one is a matter of accuracy, and one that can't be judged was measured.
+FAILED: Final[frozenset[str]] = frozenset(
+    {"crashed", "out_of_memory", "timeout", "setup_error", "compile_error", "runtime_error"}
+)
+# Never tried there.
+NOT_TRIED: Final[frozenset[str]] = frozenset({"unsupported", "skipped"})
+
 Answer = Literal["Upgrade", "Upgrade except", "Hold", "Not enough evidence"]
 
 # Classes of a change of a time, by the ratio to 1 in the direction of the change.
@@ -48,22 +55,22 @@ REASONS: Final[dict[str, str]] = {
     "recompile_gone": "a frame is no longer compiled again",
     "limit_hit": "the recompile limit is hit, so code runs eager",
     "operators_moved": "eager of the same cell moved as well: operators or libraries of torch, not the compiler",
-    "machine_moved": "a control that did not change moved as well: the machine",
+    "same_environment": "the sides are the same environment, so it is the machine or chance",
     "several_dependencies_moved": "more than one dependency moved, so torch alone can't be blamed",
     "cache_missed": "a warm-cache compile found its caches unusable",
     "cache_hit": "a cold compile found something in its caches",
     "new_error": "something is raised, or ends the process, that did not before",
-    "layer_moved": "the ladder of backends says which layer moved, and nothing else recorded says why",
+    "layer_moved": "the ladder of backends says where it moved, and nothing else recorded says why",
     "phase_moved": "one phase of the compile explains most of the difference",
     # how sure it is
     "rerun_confirmed": "a fresh rerun found it again",
     "rerun_disagreed": "a fresh rerun did not find it again",
     "not_rerun": "not rerun yet, so unconfirmed",
-    "not_interleaved": "the sides were measured at different times, so unconfirmed",
+    "not_interleaved": "the sides were measured at different times and not in turns, so nothing is settled",
     "noisy": "rounds within a process spread widely",
     "too_few_replicas": "fewer than 4 replicas a side decide nothing",
     "below_margin": "a difference is there, and smaller than the margin that counts",
-    "within_noise": "no larger than what this machine shows between equal sides",
+    "within_noise": "beyond the margin, and no larger than what this machine shows between equal sides",
     "interval_wide": "the interval allows both no change and a change that counts",
     # why it was not compared
     "one_side_failed": "one side has no such measurement because it failed",

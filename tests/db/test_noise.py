@@ -18,7 +18,7 @@ from tests.db.asking import ask, reading, row_counts
 from tests.db.upgrades import BASE, CANDIDATE, MadeRun, fields
 
 COPY = {**BASE, "copy": 2}
-CALIBRATION = MadeRun("calibration", (BASE, COPY), purpose="calibrate", slower={1: 2.0})
+CALIBRATION = MadeRun("calibration", (BASE, COPY), replicas=4, purpose="calibrate", slower={1: 2.0})
 UPGRADE = MadeRun("upgrade", purpose="upgrade", started_at="2026-03-09T10:00:00+00:00")
 
 
@@ -50,26 +50,27 @@ def test_a_calibration_writes_a_row_for_each_judged_time(database: str) -> None:
     judged = ["compile.cold_s", "compile.warm_cache_s", "compiled.wall_ms", "eager.wall_ms"]
     assert [row[0] for row in rows] == judged * 2
     found = {row[0]: row[1:] for row in rows[:4]}
-    # By hand: replicas' medians 2 and 4 ms, so logs differ by log 2, and the sd of two values is that over sqrt 2.
+    # By hand: replicas' medians 2, 4, 2 and 4 ms, so each log is log 2 / 2 from the middle: sqrt(4 / 3) times that.
     replicas, rounds, between, within = found["compiled.wall_ms"]
-    assert (replicas, rounds) == (2, 3)
-    assert between == pytest.approx(math.log(2) / math.sqrt(2))
+    assert (replicas, rounds) == (4, 3)
+    assert between == pytest.approx(math.log(2) / math.sqrt(3))
     squares = [
         (math.log(one) - statistics.fmean(map(math.log, of))) ** 2
         for of in made.TIMES["compiled.wall_ms"]
         for one in of
     ]
     assert within == pytest.approx(math.sqrt(sum(squares) / 4))
-    # Cold compiles took 3 and 4 s, one a replica; the warm ones are equal.
-    assert found["compile.cold_s"] == (2, 1, pytest.approx(math.log(4 / 3) / math.sqrt(2)), None)
-    assert found["compile.warm_cache_s"] == (2, 1, 0.0, None)
+    # Cold compiles took 3, 4, 5 and 6 s, one a replica; the warm ones are equal.
+    cold = statistics.stdev(map(math.log, (3, 4, 5, 6)))
+    assert found["compile.cold_s"] == (4, 1, pytest.approx(cold), None)
+    assert found["compile.warm_cache_s"] == (4, 1, 0.0, None)
     with reading(database) as connection:
         told = noise_of_run(connection, "1")
     assert {(one.workload, one.bucket, one.torch, one.noise.metric) for one in told} == {
         ("made.absolute", bucket, "2.13.0+cpu", metric) for bucket in made.BUCKETS for metric in judged
     }
     values = {one.noise.values for one in told if one.noise.metric == "compiled.wall_ms"}
-    assert values == {(2.0, 4.0), (4.0, 8.0)}
+    assert values == {(2.0, 4.0, 2.0, 4.0), (4.0, 8.0, 4.0, 8.0)}
 
 
 @pytest.mark.parametrize("purpose", [None, "evaluate", "upgrade", "confirm", "explain", "nightly"])
@@ -79,8 +80,10 @@ def test_a_run_of_another_purpose_writes_none(tmp_path: object, purpose: str | N
     assert row_counts(database)["noise"] == 0
 
 
-def test_one_replica_has_no_noise(database: str) -> None:
-    store(database, [replace(CALIBRATION, replicas=1)])
+@pytest.mark.parametrize("replicas", [1, 2, 3])
+def test_fewer_than_four_replicas_have_no_noise(tmp_path: object, replicas: int) -> None:
+    database = f"{tmp_path}/runs.db"
+    store(database, [replace(CALIBRATION, replicas=replicas)])
     assert row_counts(database)["noise"] == 0
 
 
@@ -109,8 +112,8 @@ def test_a_comparison_has_the_noise_of_an_environment_and_its_copy_together(data
     found = noise(database)
     one = found["compiled.wall_ms"]
     # Neighbours in time stay neighbours: replica by replica, the environment and its copy.
-    assert one.values == (2.0, 4.0, 4.0, 8.0)
-    assert one.between_sd == pytest.approx(math.log(2) / math.sqrt(2))
+    assert one.values == (2.0, 4.0, 4.0, 8.0) * 2
+    assert one.between_sd == pytest.approx(math.log(2) / math.sqrt(3))
     assert (one.metric, one.rounds, one.run) == ("compiled.wall_ms", 3, 1)
     assert found["compile.cold_s"].within_sd is None
 
@@ -136,7 +139,7 @@ def test_the_latest_calibration_of_the_same_torch_and_machine_is_taken(database:
 
 
 def test_of_two_calibrated_environments_the_noisier_counts(database: str) -> None:
-    records = MadeRun("both", (BASE, CANDIDATE), purpose="calibrate").records()
+    records = MadeRun("both", (BASE, CANDIDATE), replicas=4, purpose="calibrate").records()
     noisier = {MadeRun("both").evaluation(1, "made.absolute", bucket) for bucket in made.BUCKETS}
     for record in records:
         if record.get("evaluation") in noisier and record.get("replica") == 1:
@@ -147,7 +150,7 @@ def test_of_two_calibrated_environments_the_noisier_counts(database: str) -> Non
     opened.write_many(records)
     opened.close()
     store(database, [UPGRADE])
-    assert noise(database)["compile.cold_s"].values == (3.0, 30.0)
+    assert noise(database)["compile.cold_s"].values == (3.0, 30.0, 5.0, 6.0)
 
 
 def test_sides_of_two_machines_have_no_noise(database: str) -> None:

@@ -26,15 +26,27 @@ def upgrade(path: Path, slower: Mapping[str, float], **changes: Any) -> Path:
 
 
 def store_upgrade(
-    database: str, slower: Mapping[str, float], *, confirmed: bool = True, name: str = "upgrade"
+    database: str,
+    slower: Mapping[str, float],
+    *,
+    confirmed: bool = True,
+    name: str = "upgrade",
+    status: str | None = "finished",
+    workload: str | None = None,
+    plan: Mapping[str, Any] | None = None,
 ) -> None:
     """Store an upgrade of one workload. ``slower``: metric -> ratio of the candidate's values to the base's, 1 where
-    absent; with any, the candidate has another kernel. ``confirmed``: with a second run that finds the same."""
+    absent; with any, the candidate has another kernel. ``confirmed``: with a second run that finds the same; ``status``: how the first ended, None while it goes on;
+    ``workload``: another name of it; ``plan``: what else the first run's plan says."""
     store = Store(database)
-    store.write_many(_run(name, slower, purpose="upgrade"))
+    records = list(_run(name, slower, purpose="upgrade"))
+    records[0]["plan"] |= plan or {}
+    records[-1]["status"] = status
+    store.write_many(_named(one, workload) for one in (records if status else records[:-1]))
     if confirmed:
         parent = made.run_uuid(name)
-        store.write_many(_run(f"{name}-again", slower, replicas=8, purpose="confirm", parent=parent))
+        again = _run(f"{name}-again", slower, replicas=8, purpose="confirm", parent=parent)
+        store.write_many(_named(one, workload) for one in again)
     store.close()
 
 
@@ -58,6 +70,13 @@ def _run(
             for record in copy.deepcopy(made.cell(name, bucket, replicas)):
                 yield _of(record, hash_, ratios)
     yield made.end(name)
+
+
+def _named(record: Record, workload: str | None) -> Record:
+    """A record in which the workload has this name."""
+    if workload is not None:
+        record |= {key: workload for key in ("name", "workload") if record.get(key) == made.WORKLOAD}
+    return record
 
 
 def _of(record: Record, environment: str, ratios: Mapping[str, float]) -> Record:

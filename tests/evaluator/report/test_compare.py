@@ -13,6 +13,7 @@ import pytest
 
 from evaluator.__main__ import main
 from evaluator.report.files import FORMATS
+from evaluator.verdicts.policy import DIAGNOSTIC_MEMORY
 from tests.db import made
 from tests.evaluator.report import recorded
 
@@ -72,6 +73,40 @@ def test_an_improvement_never_fails(faster: Path, fail_on: str | None) -> None:
 def test_a_margin_decides_what_counts(confirmed: Path) -> None:
     assert compare(confirmed, "--margin", "compiled.wall_ms=25") == 0
     assert compare(confirmed, "--margin", "compiled.wall_ms=15%") == 1
+
+
+@pytest.mark.parametrize("metric", sorted(DIAGNOSTIC_MEMORY))
+def test_memory_has_a_margin_as_times_have(tmp_path: Path, metric: str) -> None:
+    # A half more: by default it counts, and with another margin not.
+    database = recorded.upgrade(tmp_path / "runs.db", {metric: 1.5}, confirmed=False)
+    gate = ("--fail-on", f"{metric},unconfirmed")
+    recorded_here = metric == "compile.host_peak_mb"
+    assert compare(database, *gate) == int(recorded_here)
+    assert compare(database, *gate, "--margin", f"{metric}=60") == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [("interrupted", "was interrupted"), (None, "has not ended"), ("finished", None)]
+)
+def test_a_run_that_did_not_end_is_told(
+    tmp_path: Path, status: str | None, said: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded.store_upgrade(str(tmp_path / "runs.db"), {}, confirmed=False, status=status)
+    assert compare(tmp_path / "runs.db", sides=("1@1", "1@2")) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("! Run 1 (upgrade)")]
+    assert len(lines) == (said is not None)
+    assert said is None or said in lines[0]
+
+
+def test_what_is_printed_beside_a_file_steers_no_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "runs.db"
+    recorded.store_upgrade(str(database), SLOWER, workload="made\x1b[2Jabsolute")
+    assert compare(database, "--output", str(tmp_path / "report.txt")) == 1
+    said = capsys.readouterr().out
+    assert "\x1b" not in said
+    assert said.splitlines()[0].startswith("Hold: ") and "made [2Jabsolute" in said
 
 
 @pytest.mark.parametrize("form", FORMATS)

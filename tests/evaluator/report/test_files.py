@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.errors import UserError
-from evaluator.report.files import FORMATS, render, write_reports
+from evaluator.report.files import FORMATS, file_name, render, write_reports
 from tests.evaluator.report import made
 
 
@@ -27,6 +27,17 @@ def test_names_of_sides_make_no_paths(tmp_path: Path) -> None:
     paths = write_reports(verdicts, made.CONTEXT, tmp_path)
     assert {path.parent for path in paths} == {tmp_path}
     assert sorted(tmp_path.iterdir()) == sorted(paths)
+
+
+def test_long_names_stay_apart_and_short_enough() -> None:
+    # Equal in all that fits into a name.
+    long = [f"torch 2.14.1 (FLAG={'x' * 80}{end})" for end in "ab"]
+    names = [file_name(one) for one in long]
+    assert len(set(names)) == 2
+    assert {len(name) for name in names} == {60}
+    assert names[0] == file_name(long[0])
+    assert file_name("torch 2.14.1 (FLAG=1)") == "torch-2.14.1-FLAG=1"
+    assert file_name("x" * 60) == "x" * 60
 
 
 def test_text_that_has_no_encoding_is_written_all_the_same(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.errors import UserError
-from evaluator.report.outcome import CHOICES, KNOWN_METRICS, Gate, exit_code, parse_gate
+from evaluator.report.outcome import CHOICES, KNOWN_METRICS, Gate, exit_code, gate_text, parse_gate
 from evaluator.verdicts.findings import Verdicts
 from tests.evaluator.report import made
 
@@ -144,3 +144,20 @@ def test_every_metric_that_a_verdict_can_be_about_can_be_gated_on() -> None:
         "drift",
     ):
         assert metric in KNOWN_METRICS and f'"{metric}"' in source
+
+
+@pytest.mark.parametrize(
+    "fail_on",
+    [
+        "none",
+        "regressed,newly_failing",
+        "flaky",
+        "unconfirmed",
+        "compile.*",
+        "changed,graph_breaks,compiled.wall_ms,unconfirmed",
+    ],
+)
+def test_a_gate_can_be_written_down(fail_on: str) -> None:
+    gate = parse_gate(fail_on)
+    assert parse_gate(gate_text(gate)) == gate
+    assert parse_gate(gate_text(Gate())) == Gate()

@@ -78,3 +78,13 @@ def test_a_finding_without_an_interval_is_its_own_text() -> None:
     assert phrases.said(made.slower()) == (
         "12.3 ms → 14.1 ms, +14.6% (+13.1% to +16.0%, 95%), 5 v 5 replicas, margin 3%"
     )
+
+
+def test_too_few_replicas_promise_nothing() -> None:
+    few = made.finding(verdict="inconclusive", more_replicas=4, reasons=("too_few_replicas",))
+    assert phrases.more_replicas(few) == "at least 4 more replicas a side before anything can be said"
+    one = made.finding(verdict="inconclusive", more_replicas=1, reasons=("too_few_replicas", "noisy"))
+    assert phrases.more_replicas(one) == "at least 1 more replica a side before anything can be said"
+    wide = made.finding(verdict="inconclusive", more_replicas=4, reasons=("interval_wide",))
+    assert phrases.more_replicas(wide) == "4 more replicas a side would likely settle it"
+    assert phrases.more_replicas(made.finding()) == ""

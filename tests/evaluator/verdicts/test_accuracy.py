@@ -58,6 +58,12 @@ def test_a_wrong_result_says_what_is_wrong() -> None:
     assert "off" in by_metric("pass", "fail")["accuracy"].text
 
 
+def test_an_accuracy_that_only_one_side_has_says_which() -> None:
+    found = by_metric("pass", None)["accuracy"]
+    assert (found.reasons, found.text) == (("not_measured",), "checked on the base only")
+    assert by_metric(None, "fail")["accuracy"].text == "checked on the candidate only"
+
+
 def test_nothing_is_said_where_neither_side_measured_it() -> None:
     assert judge_accuracy(side(accuracy=None), candidate(accuracy=None)) == ()
 

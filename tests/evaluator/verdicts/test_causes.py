@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -238,7 +239,53 @@ def test_more_than_one_dependency_is_said_with_every_cause() -> None:
     assert unknown.code == "several_dependencies_moved"
 
 
-def test_in_an_environment_compared_with_itself_only_the_machine_is_left() -> None:
-    assert cause(WALL, *warm(), dependencies=0).code == "machine_moved"
+def alone(metric: str, base: Side, other: Side, rungs: tuple[Rung, ...] = ()) -> Cause:
+    """The cause where both sides are one environment."""
+    compared = compare_cell(
+        pair(base, other, rungs=rungs),
+        Policy(),
+        different_builds=False,
+        dependencies=0,
+        same_environment=True,
+    )
+    (found,) = [one for one in compared.findings if one.metric == metric]
+    assert found.cause is not None
+    assert "same_environment" in found.reasons
+    assert "control" not in found.cause.text
+    assert REASONS["same_environment"] in found.cause.text
+    return found.cause
+
+
+def test_in_an_environment_compared_with_itself_only_the_machine_or_chance_is_left() -> None:
+    numbers = [series(compiled__wall_ms=factor) for factor in (1, 1.1)]
+    rungs = (rung("eager", side(201, series=numbers[0]), candidate(series=numbers[1])),)
+    for found in (
+        alone(WALL, *warm()),
+        alone(WALL, *warm(eager=1.1)),
+        alone(WALL, *warm(), rungs=rungs),
+        alone(COLD, *compiled({"kernels": ()}, {"kernels": ()})),
+    ):
+        assert (found.code, found.layer) == ("same_environment", None)
     changed = warm(other={"kernels": (kernel(body="x"),)})
-    assert cause(WALL, *changed, dependencies=0).code == "kernels_changed"
+    assert alone(WALL, *changed).code == "kernels_changed"
+    assert alone("status", side(), failing()).code == "new_error"
+
+
+def test_without_a_moved_dependency_in_other_environments_the_cause_stays_unknown() -> None:
+    found = cause(WALL, *warm({"kernels": ()}, {"kernels": ()}), dependencies=0)
+    assert (found.code, found.text) == (None, "cause unknown")
+
+
+def test_kernels_of_a_lost_trace_are_not_said_to_be_the_same() -> None:
+    base, other = warm()
+    assert cause(WALL, base, replace(other, facts=None)).code is None
+
+
+def test_a_rung_that_says_nothing_leaves_two_layers() -> None:
+    numbers = [series(compiled__wall_ms=factor) for factor in (1, 1.1)]
+    rungs = (rung("aot_eager", side(201, series=numbers[0]), candidate(series=numbers[1])),)
+    changed = warm(other={"kernels": (kernel(body="x"),)})
+    found = cause(WALL, *changed, rungs=rungs)
+    # Other kernels alone would say Inductor; it shows below that already.
+    assert (found.code, found.layer) == ("kernels_changed", None)
+    assert "Dynamo or AOTAutograd" in found.text

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from evaluator.verdicts.cells import compare_cell, worst
+from evaluator.verdicts.cells import compare_cell, lost_evidence, worst
 from evaluator.verdicts.findings import CellVerdict, Differences, Finding
 from evaluator.verdicts.policy import Policy
-from evaluator.verdicts.sides import Pair
+from evaluator.verdicts.sides import Pair, Side
 from evaluator.verdicts.words import VERDICTS, Verdict
-from tests.evaluator.verdicts.given import STEADY_8, candidate, failing, pair, series, side
+from tests.evaluator.verdicts.given import STEADY_8, accuracy, candidate, failing, pair, series, side
 
 
 def compared(pair: Pair, **options: Any) -> CellVerdict:
@@ -126,3 +127,67 @@ def test_several_dependencies_are_a_reason_of_every_regression() -> None:
     found = compared(pair(side(), candidate({"graph_breaks": 1})), dependencies=2)
     one = next(one for one in found.findings if one.metric == "graph_breaks")
     assert "several_dependencies_moved" in one.reasons
+
+
+WALL = series(compiled__wall_ms=1)
+WHOLE = side(series=WALL)
+UNJUDGED = accuracy("not_comparable")
+
+
+@pytest.mark.parametrize(
+    ("base", "other"),
+    [
+        (WHOLE, replace(candidate(series=WALL), facts=None)),
+        (replace(WHOLE, facts=None), replace(candidate(series=WALL), facts=None)),
+        (WHOLE, candidate({"recompiles": None}, series=WALL)),
+        (WHOLE, candidate()),
+        (WHOLE, candidate(series=WALL, accuracy=None)),
+        (WHOLE, candidate(series=WALL, accuracy=UNJUDGED, status="not_comparable")),
+        (WHOLE, candidate(series=WALL, status=None)),
+    ],
+    ids=["trace", "both traces", "one fact", "time", "accuracy", "judged accuracy", "status"],
+)
+def test_what_lost_evidence_is_inconclusive_at_best(base: Side, other: Side) -> None:
+    for ours, theirs in ((base, other), (other, base)):
+        found = compared(pair(ours, theirs))
+        assert (found.verdict, found.confirmed) == ("inconclusive", None)
+        assert lost_evidence(found.findings)
+
+
+def test_lost_evidence_hides_nothing_that_is_worse() -> None:
+    lost = candidate({"graph_breaks": 1}, series=WALL, accuracy=None)
+    assert compared(pair(WHOLE, lost)).verdict == "regressed"
+    better = candidate(series=series(compiled__wall_ms=0.5), accuracy=None)
+    assert compared(pair(WHOLE, better)).verdict == "inconclusive"
+
+
+def test_what_neither_side_has_is_not_lost() -> None:
+    unjudged = {"accuracy": UNJUDGED, "status": "not_comparable", "series": WALL}
+    # Numbers that no clock gives, on both sides.
+    broken = {"series": {**series(compile__cold_s=1), **series((0.0,) * 5, compiled__wall_ms=1)}}
+    for changes in ({"series": WALL}, {"accuracy": None, "series": WALL}, unjudged, broken):
+        found = compared(pair(side(**changes), candidate(**changes)))
+        assert found.verdict == "unchanged"
+        assert not lost_evidence(found.findings)
+
+
+@pytest.mark.parametrize("factor", [1.0, 10.0])
+@pytest.mark.parametrize("idle", [{"ran_eager": "all"}, {"nothing_compiled": True}])
+def test_a_cell_that_ran_nothing_compiled_on_both_sides_is_not_unchanged(
+    idle: dict[str, Any], factor: float
+) -> None:
+    found = compared(
+        pair(side(facts=idle, series=WALL), candidate(idle, series=series(compiled__wall_ms=factor)))
+    )
+    assert found.verdict == "inconclusive"
+    time = next(one for one in found.findings if one.metric == "compiled.wall_ms")
+    assert time.verdict == "not_compared"
+    # What is worse or better in it stands.
+    assert compared(pair(side(), candidate(idle))).verdict == "regressed"
+    assert compared(pair(side(facts=idle), candidate())).verdict == "improved"
+
+
+def test_partly_eager_code_that_is_10_times_slower_is_a_regression() -> None:
+    partly = {"ran_eager": "some"}
+    slow = candidate(partly, series=series(compiled__wall_ms=10))
+    assert compared(pair(side(facts=partly, series=WALL), slow)).verdict == "regressed"

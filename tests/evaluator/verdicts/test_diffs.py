@@ -19,7 +19,7 @@ from evaluator.verdicts.diffs import (
 )
 from evaluator.verdicts.findings import Differences, Evidence
 from evaluator.verdicts.sides import Failure
-from tests.evaluator.verdicts.given import candidate, guard, kernel, series, side, site
+from tests.evaluator.verdicts.given import candidate, failing, guard, kernel, series, side, site
 
 
 def test_a_break_whose_line_moved_is_moved_and_neither_added_nor_removed() -> None:
@@ -136,6 +136,25 @@ def test_every_order_of_the_same_evidence_is_the_same() -> None:
             guards=base.guards[::-1],
         )
         assert differences_of(base, other) == Differences()
+
+
+@pytest.mark.parametrize("status", ["crashed", "compile_error", "unsupported", None])
+def test_what_a_side_without_a_result_lacks_was_not_removed(status: str | None) -> None:
+    whole = side(breaks=(site(),), guards=(guard(),), series=series(compile__dynamo_s=1))
+    broken = failing(status="crashed", series=series(compile__dynamo_s=2), breaks=(site(line=99),))
+    broken = replace(broken, status=status)
+    for ours, theirs in ((whole, broken), (broken, whole)):
+        found = differences_of(ours, theirs)
+        assert found.error is not None
+        assert replace(found, error=None) == Differences()
+
+
+def test_what_a_lost_trace_lacks_was_not_removed() -> None:
+    whole = side(breaks=(site(),), guards=(guard(),))
+    lost = replace(candidate(kernels=()), facts=None)
+    assert differences_of(whole, lost) == differences_of(lost, whole) == Differences()
+    # One that is there and has none is another matter.
+    assert {one.change for one in differences_of(whole, candidate()).breaks} == {"removed"}
 
 
 def test_phases_are_medians_of_those_that_both_sides_measured() -> None:

@@ -99,6 +99,17 @@ def test_a_lost_trace_compares_no_fact() -> None:
     found = judged(side(), replace(candidate(), facts=None))
     assert found["facts"].reasons == ("evidence_lost",)
     assert "graph_breaks" not in found
+    both = judged(replace(side(), facts=None), replace(candidate(), facts=None))
+    assert (both["facts"].verdict, both["facts"].reasons) == ("not_compared", ("evidence_lost",))
+
+
+def test_a_break_or_a_recompile_that_is_gone_says_so_where_a_row_shows_it() -> None:
+    breaks, guards = facts({"graph_breaks": 1}, {}), facts({"recompiles": 1}, {})
+    assert (breaks["graph_breaks"].reasons, guards["recompiles"].reasons) == ((), ())
+    base = side(facts={"graph_breaks": 1, "recompiles": 1}, breaks=(site(),), guards=(guard(),))
+    found = judged(base, candidate())
+    assert (found["graph_breaks"].verdict, found["graph_breaks"].reasons) == ("improved", ("break_gone",))
+    assert (found["recompiles"].verdict, found["recompiles"].reasons) == ("improved", ("recompile_gone",))
 
 
 def test_a_bucket_that_ran_earlier_code_has_no_graphs_of_its_own_to_compare() -> None:
@@ -223,3 +234,15 @@ def test_what_a_rerun_makes_of_it(
 ) -> None:
     found = confirmed(first, again, metric)
     assert (found.verdict, found.confirmed, found.reasons) == (verdict, sure, reasons)
+
+
+@pytest.mark.parametrize(
+    ("bad", "metric"), [(WORSE, "graph_breaks"), (BROKEN, "status"), (WRONG, "accuracy")]
+)
+@pytest.mark.parametrize("found_again", [True, False])
+def test_what_a_rerun_says_cites_the_reruns_evaluations(
+    bad: tuple[Side, Side], metric: str, found_again: bool
+) -> None:
+    again = replace(side(), evaluation=112), replace(bad[1] if found_again else candidate(), evaluation=157)
+    cited = [(one.id, one.side) for one in confirmed(bad, again, metric).evidence]
+    assert cited == [(12, "base"), (57, "candidate"), (112, "base"), (157, "candidate")]

@@ -13,6 +13,7 @@ from itertools import chain
 
 import pytest
 
+from evaluator.verdicts.noise import noise_of
 from evaluator.verdicts.times import judge, judge_rerun
 from tests.benchmarks.verdicts import medians, of_rounds, shares, significant, two_stages
 from tests.evaluator.verdicts.simulated import (
@@ -97,6 +98,29 @@ def test_an_effect_below_the_margin_is_seldom_a_regression() -> None:
     draw = random.Random(23)
     pairs = [(side(draw, 8, 0.015), side(draw, 8, 0.015, 0.015)) for _ in range(MANY)]
     assert shares(pairs)["regressed"] <= 0.05
+
+
+@pytest.mark.parametrize(("sd", "calibrated"), [(0.015, 4), (0.03, 4), (0.05, 4), (0.05, 16)])
+def test_a_calibration_hides_no_regression_and_claims_none(sd: float, calibrated: int) -> None:
+    """A true 6% at a margin of 3%: called unchanged in at most 5%, as the 90% interval promises, however loud a
+    calibration was; and equal sides are called different no oftener than without one."""
+    draw = random.Random(f"{sd} {calibrated}")
+    found: Counter[str] = Counter()
+    for effect in (0.0, 0.06):
+        for _ in range(400):
+            values = side(draw, calibrated, sd)
+            noise = noise_of("compiled.wall_ms", {number: [one] for number, one in enumerate(values)}, run=1)
+            sides = series(side(draw, 5, sd)), series(side(draw, 5, sd, effect))
+            verdict = judge(*sides, margin=0.03, noise=noise).verdict
+            found["hidden"] += effect > 0 and verdict == "unchanged"
+            found["false"] += effect == 0 and verdict in ("regressed", "improved")
+            # Without one the same sides are equal, or not, by the same interval.
+            plain = judge(*sides, margin=0.03).verdict
+            assert (verdict == "unchanged") == (plain == "unchanged")
+            assert plain == verdict or verdict == "inconclusive"
+    assert found["hidden"] <= 0.05 * 400
+    # 5%, and three standard deviations of 400 draws.
+    assert found["false"] <= 0.083 * 400
 
 
 def test_two_stages_over_3000_comparisons() -> None:

@@ -101,10 +101,37 @@ def test_with_a_rung_of_inductor_alone_what_is_left_are_cuda_graphs() -> None:
     assert layer(finding(), *rungs[:2], timed("inductor", 1, 1.1)) == "inductor"
 
 
-def test_two_replicas_are_judged_by_their_ratio_alone() -> None:
-    base = side(series=series(STEADY[:2], compiled__wall_ms=1))
-    other = candidate(series=series(STEADY[:2], compiled__wall_ms=1.1))
-    assert layer(finding(), rung("eager", base, other)) == "dynamo"
+@pytest.mark.parametrize(("replicas", "expected"), [(1, None), (2, None), (3, None), (4, "dynamo")])
+def test_fewer_than_4_replicas_of_a_rung_say_nothing_about_times(replicas: int, expected: str | None) -> None:
+    base = side(series=series(STEADY[:replicas], compiled__wall_ms=1))
+    other = candidate(series=series(STEADY[:replicas], compiled__wall_ms=1.3))
+    assert layer(finding(), rung("eager", base, other)) == expected
+    # Nor does eager beside the rung, measured as seldom.
+    numbers = [series(STEADY[:replicas], eager__wall_ms=factor) for factor in (1, 1.3)]
+    beside = rung("eager", side(series=numbers[0]), candidate(series=numbers[1]))
+    assert layer(finding(), beside) == ("operators" if expected else None)
+
+
+def test_a_rung_that_moved_above_a_silent_one_leaves_both_layers() -> None:
+    def named(*rungs: Rung) -> tuple[str | None, str] | None:
+        climbed = climb(finding(), pair(side(), candidate(), rungs=rungs))
+        return None if climbed is None else (climbed.layer, climbed.named)
+
+    failed = rung("eager", failing(12), failing())
+    either = (None, "Dynamo or AOTAutograd")
+    assert named(timed("aot_eager", 1, 1.1)) == either
+    assert named(failed, timed("aot_eager", 1, 1.1)) == either
+    assert named(timed("eager", 1, 1.0), timed("inductor", 1, 1.1)) == (None, "AOTAutograd or Inductor")
+    # A lower rung that moved needs no other.
+    assert named(timed("eager", 1, 1.1), rung("aot_eager", failing(12), failing())) == ("dynamo", "Dynamo")
+    assert named(timed("eager", 1, 1.0), timed("aot_eager", 1, 1.0), rung("inductor", side(), side())) is None
+
+
+def test_a_failure_that_shows_above_a_rung_that_fails_on_both_sides_leaves_both_layers() -> None:
+    rungs = (rung("eager", failing(12), failing()), rung("aot_eager", side(), failing()))
+    climbed = climb(STATUS, pair(side(), failing(), rungs=rungs))
+    assert climbed is not None
+    assert (climbed.layer, climbed.named) == (None, "Dynamo or AOTAutograd")
 
 
 STATUS = Finding("status", "status", "newly_failing", True, True, "ok", "crashed", None, "crashed")

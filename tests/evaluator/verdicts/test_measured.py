@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.verdicts.findings import Finding
+from evaluator.verdicts.findings import Evidence, Finding
 from evaluator.verdicts.measured import judge_environment, judge_measured
 from evaluator.verdicts.policy import ENVIRONMENT_TIMES, Policy
 from evaluator.verdicts.sides import Noise, Pair, Side
@@ -41,8 +41,8 @@ def slower(factor: float, **changes: Any) -> Pair:
 
 def rerun(factor: float, values: tuple[float, ...] = STEADY_8) -> tuple[Side, Side]:
     return (
-        side(series=series(values, compiled__wall_ms=1)),
-        candidate(series=series(values, compiled__wall_ms=factor)),
+        side(112, series=series(values, compiled__wall_ms=1)),
+        side(157, series=series(values, compiled__wall_ms=factor)),
     )
 
 
@@ -85,8 +85,8 @@ def test_margins_are_3_percent_warm_and_10_percent_cold_unless_the_policy_says_o
     assert (strict[WALL].verdict, strict[COLD].verdict) == ("unchanged", "regressed")
 
 
-def test_the_noise_of_a_calibration_raises_the_margin() -> None:
-    noise = {WALL: Noise(WALL, 0.10, None, 1, (), run=1)}
+def test_the_noise_of_a_calibration_raises_the_bar() -> None:
+    noise = {WALL: Noise(WALL, 0.10, None, 1, (10.0,) * 4, run=1)}
     found = judged(slower(1.06, noise=noise))[WALL]
     assert "within_noise" in found.reasons
 
@@ -111,6 +111,12 @@ def test_a_regression_is_confirmed_by_a_rerun_only(
     assert reason in found.reasons
     assert found.estimate is not None
     assert found.estimate.ratio == pytest.approx(1.1)
+    # What the rerun decided rests on the rerun's evaluations too.
+    again_cited = {Evidence("evaluation", one, name) for one, name in ((112, "base"), (157, "candidate"))}
+    assert (again_cited <= set(found.evidence)) == (reason != "not_rerun")
+    assert {Evidence("evaluation", 12, "base"), Evidence("evaluation", 57, "candidate")} <= set(
+        found.evidence
+    )
     if sure:
         assert found.rerun is not None
         assert found.rerun.confidence == 0.99
@@ -140,6 +146,9 @@ def test_sides_that_were_not_measured_in_turns_stay_unconfirmed() -> None:
         ({"status": "timeout"}, {"status": "crashed"}, COLD, "both_failed"),
         ({}, {"facts": {"ran_eager": "some"}}, WALL, "ran_eager"),
         ({"facts": {"ran_eager": "all"}}, {}, WALL, "ran_eager"),
+        ({"facts": {"ran_eager": "some"}}, {"facts": {"ran_eager": "all"}}, WALL, "ran_eager"),
+        ({"facts": {"ran_eager": "all"}}, {"facts": {"ran_eager": "all"}}, WALL, "ran_eager"),
+        ({"facts": {"ran_eager": None}}, {"facts": {"ran_eager": "some"}}, WALL, "ran_eager"),
         ({}, {"facts": {"nothing_compiled": True}}, WALL, "nothing_compiled"),
         ({}, {"series": {}}, WALL, "not_measured"),
         ({}, {"series": {}, "status": "not_comparable"}, WALL, "not_comparable"),
@@ -187,3 +196,29 @@ def test_too_few_replicas_say_how_many_more() -> None:
     found = judged(both(few, few))[WALL]
     assert (found.verdict, found.more_replicas) == ("inconclusive", 4)
     assert "too_few_replicas" in found.reasons
+    assert found.text == "9.97 ms -> 9.97 ms, at least 4 more replicas a side before anything can be said"
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "unchanged"), (10.0, "regressed"), (0.1, "improved")])
+def test_partly_eager_code_on_both_sides_is_compared_as_such(factor: float, verdict: str) -> None:
+    partly = {"ran_eager": "some"}
+    base = side(facts=partly, series=series(compiled__wall_ms=1))
+    found = judged(pair(base, candidate(partly, series=series(compiled__wall_ms=factor))))[WALL]
+    assert (found.verdict, found.gating) == (verdict, True)
+    assert "ran_eager" in found.reasons
+
+
+def test_equal_times_that_were_not_measured_in_turns_say_so() -> None:
+    for factor, verdict in ((1.0, "unchanged"), (0.8, "improved")):
+        found = judged(slower(factor, interleaved=False))[WALL]
+        assert found.verdict == verdict
+        assert "not_interleaved" in found.reasons
+
+
+def test_a_time_that_only_one_side_has_shows_which() -> None:
+    numbers = series(compiled__wall_ms=1)
+    found = judged(both(numbers, {}))[WALL]
+    assert (found.base, found.candidate) == (10.0, None)
+    broken = {WALL: times(WALL, 1.0, (10.0, 0.0, 10.0, 10.0, 10.0))}
+    found = judged(both(broken, numbers))[WALL]
+    assert (found.reasons, found.base, found.candidate) == (("not_measured",), None, 10.0)

@@ -8,7 +8,15 @@ import statistics
 
 import pytest
 
-from evaluator.verdicts.noise import MOST_REPLICAS, detectable, floor, noise_of, replicas_needed
+from evaluator.verdicts.noise import (
+    MOST_REPLICAS,
+    detectable,
+    floor,
+    noise_of,
+    replicas_above_noise,
+    replicas_needed,
+    usable,
+)
 from evaluator.verdicts.ratio import log_shift, ratio
 from evaluator.verdicts.sides import Noise
 from tests.evaluator.verdicts.simulated import rounds, side
@@ -159,3 +167,25 @@ def test_a_side_without_replicas_is_refused() -> None:
     for function in (floor, detectable):
         with pytest.raises(ValueError, match="replica"):
             function(noise(0.01), 0)
+
+
+@pytest.mark.parametrize(("replicas", "used"), [(2, False), (3, False), (4, True), (8, True)])
+def test_noise_of_fewer_than_4_replicas_is_no_noise(replicas: int, used: bool) -> None:
+    found = noise_of("m", {number: [10.0 + number] for number in range(replicas)}, run=1)
+    assert usable(found) == (found if used else None)
+    assert usable(None) is None
+
+
+@pytest.mark.parametrize(("sd", "effect"), [(0.03, 0.02), (0.03, 0.05), (0.18, 0.10)])
+def test_so_many_replicas_bring_the_floor_below_the_effect_and_one_fewer_does_not(
+    sd: float, effect: float
+) -> None:
+    each = replicas_above_noise(sd, effect)
+    assert floor(noise(sd), each) <= effect < floor(noise(sd), each - 1)
+
+
+def test_replicas_above_noise_stay_within_what_can_be_had() -> None:
+    assert replicas_above_noise(0.0, 0.01) == 1
+    assert replicas_above_noise(0.5, 0.0001) == MOST_REPLICAS
+    with pytest.raises(ValueError, match="effect"):
+        replicas_above_noise(0.1, 0.0)

@@ -21,7 +21,8 @@ def times(factor: float, values: tuple[float, ...] = STEADY) -> Series:
 
 
 def noise(sd: float) -> Noise:
-    return Noise("compiled.wall_ms", sd, None, 1, (), run=1)
+    # Four replicas are enough to be used, and too few for splits: the floor is the normal model's.
+    return Noise("compiled.wall_ms", sd, None, 1, (10.0,) * 4, run=1)
 
 
 def judged(factor: float, margin: float = 0.03) -> TimeJudgement:
@@ -129,14 +130,39 @@ def test_noisy_rounds_are_said_with_any_verdict() -> None:
     assert judge(times(1.0), series(STEADY, "queue_full"), margin=0.03).reasons == ()
 
 
-def test_the_noise_of_the_machine_raises_the_margin() -> None:
+def test_the_noise_of_the_machine_raises_the_bar_of_a_change() -> None:
     # The floor of 5 against 5 is 1.96 x 3% x sqrt(2 / 5 / 0.955) = 3.8%.
     found = judge(times(1), times(1.035), margin=0.03, noise=noise(0.03))
     assert found.estimate is not None
     assert found.estimate.margin == pytest.approx(math.expm1(1.96 * 0.03 * math.sqrt(0.4 / 0.955)), rel=1e-3)
-    assert found.verdict == "unchanged"
+    assert found.verdict == "inconclusive"
     assert found.reasons == ("within_noise",)
     assert judge(times(1), times(1.05), margin=0.03, noise=noise(0.03)).verdict == "regressed"
+    assert judge(times(1), times(1 / 1.035), margin=0.03, noise=noise(0.03)).reasons == ("within_noise",)
+    assert judge(times(1), times(1 / 1.05), margin=0.03, noise=noise(0.03)).verdict == "improved"
+
+
+def test_noise_never_widens_what_is_unchanged() -> None:
+    # A floor of 26%: what is within 3% of 1 is shown to be so, and 20% are not said to be nothing.
+    loud = noise(0.18)
+    assert judge(times(1), times(1.02), margin=0.03, noise=loud).verdict == "unchanged"
+    assert judge(times(1), times(1.02), margin=0.03, noise=loud).reasons == ("below_margin",)
+    for factor in (1.04, 1.1, 1.2):
+        found = judge(times(1), times(factor), margin=0.03, noise=loud)
+        assert (found.verdict, found.reasons) == ("inconclusive", ("within_noise",))
+
+
+def test_more_replicas_for_what_is_within_noise_by_hand() -> None:
+    # Equal sides of P replicas exceed 1.96 x 18% x sqrt(2 / P / 0.955) in 5%; that is log 1.1 at
+    # P = 2 x (1.96 x 0.18 / 0.0953)^2 / 0.955 = 28.7.
+    found = judge(times(1), times(1.1), margin=0.03, noise=noise(0.18))
+    assert found.more_replicas == 29 - 5
+
+
+@pytest.mark.parametrize("replicas", [0, 2, 3])
+def test_noise_of_fewer_than_4_replicas_is_not_used(replicas: int) -> None:
+    few = Noise("compiled.wall_ms", 0.3, None, 1, (10.0,) * replicas, run=1)
+    assert judge(times(1), times(1.2), margin=0.03, noise=few) == judged(1.2)
 
 
 def test_noise_below_the_margin_changes_nothing() -> None:
@@ -254,6 +280,6 @@ def test_every_reason_is_a_declared_one() -> None:
     seen: set[str] = set()
     for _ in range(300):
         sides = [series(side(draw, draw.choice((2, 4, 5, 8)), 0.03), "noisy") for _ in range(2)]
-        seen.update(judge(*sides, margin=0.03, noise=noise(draw.choice((0.01, 0.04)))).reasons)
+        seen.update(judge(*sides, margin=0.03, noise=noise(draw.choice((0.01, 0.1)))).reasons)
     assert seen <= set(REASONS)
     assert seen == {"too_few_replicas", "noisy", "interval_wide", "below_margin", "within_noise"}

@@ -149,8 +149,147 @@ def test_times_of_another_machine_are_not_settled() -> None:
     assert any("different machines" in one for one in found.warnings)
 
 
-def test_cells_without_times_are_judged_by_what_is_exact() -> None:
-    assert verdicts([pair(side(), candidate(), f"pack.w{place}") for place in range(3)]).answer == "Upgrade"
+def test_without_any_time_nothing_is_said_of_speed() -> None:
+    found = verdicts([pair(side(), candidate(), f"pack.w{place}") for place in range(3)])
+    assert found.answer == "Not enough evidence"
+    assert "no times measured" in found.answer_text
+    fixed = verdicts([pair(failing(12), timed(), f"pack.w{place}") for place in range(3)])
+    assert fixed.answer == "Not enough evidence"
+    assert "no times could be compared" in fixed.answer_text
+    # Times that only explain are none of them.
+    eager = series(eager__wall_ms=1)
+    assert "no times measured" in verdicts([pair(side(series=eager), candidate(series=eager))]).answer_text
+
+
+def test_settled_compiles_say_nothing_of_warm_calls() -> None:
+    def loud(number: int) -> Pair:
+        numbers = {**series(WIDE, compiled__wall_ms=1), **series(compile__cold_s=1, compile__warm_cache_s=1)}
+        return pair(side(series=numbers), candidate(series=numbers), f"pack.w{number}")
+
+    found = verdicts([loud(number) for number in range(12)])
+    assert found.answer == "Not enough evidence"
+    assert "24 of 36 times settled, 12 still allow more than their margin" in found.answer_text
+    assert "only 0 of 12 for warm calls" in found.answer_text
+    # The other way round: compiles alone are loud.
+    numbers = {**series(compiled__wall_ms=1, compile__warm_cache_s=1), **series(WIDE, compile__cold_s=1)}
+    cold = [pair(side(series=numbers), candidate(series=numbers), f"pack.w{place}") for place in range(4)]
+    assert verdicts(cold).answer == "Upgrade"
+    # A fifth has nothing but a loud compile: 4 of 9 compiles are left.
+    more = pair(
+        side(series=series(WIDE, compile__cold_s=1)), candidate(series=series(WIDE, compile__cold_s=1))
+    )
+    found = verdicts([*cold, more])
+    assert found.answer == "Not enough evidence"
+    assert "8 of 13 times settled" in found.answer_text
+    assert "only 4 of 9 for compiles" in found.answer_text
+
+
+def test_an_upgrade_says_how_many_times_still_allow_a_regression() -> None:
+    found = verdicts([*alike(4), unsettled("pack.u0"), unsettled("pack.u1")])
+    assert found.answer == "Upgrade"
+    assert "4 of 6 times settled, 2 still allow more than their margin" in found.answer_text
+    assert "allow" not in verdicts(alike(4)).answer_text
+    # Every value is below every one of the base, by 2% in the middle and up to 5%: that may be an improvement, and
+    # no regression.
+    below = pair(
+        side(series=series((9.98, 9.99, 10.0, 10.01, 10.02), compiled__wall_ms=1)),
+        timed(1.0, (9.4, 9.5, 9.8, 9.85, 9.9)),
+        "pack.b",
+    )
+    found = verdicts([*alike(2), below])
+    assert found.counts == {"unchanged": 2, "inconclusive": 1}
+    assert "2 of 3 times settled;" in found.answer_text
+
+
+def test_what_a_rerun_contradicted_allows_what_the_rerun_allows() -> None:
+    def contradicted(values: tuple[float, ...]) -> Pair:
+        again = (side(112, series=series(values, compiled__wall_ms=1)), timed(1.0, values))
+        return replace(slower("pack.a", False), rerun=again)
+
+    loud = (*WIDE, 9.5, 10.5, 11.5)
+    assert "3 of 4 times settled;" in verdicts([*alike(3), contradicted(STEADY_8)]).answer_text
+    assert "1 still allows more than its margin" in verdicts([*alike(3), contradicted(loud)]).answer_text
+
+
+@pytest.mark.parametrize(("compared_cells", "answer"), [(4, "Not enough evidence"), (5, "Upgrade")])
+def test_half_of_the_cells_have_to_be_compared(compared_cells: int, answer: str) -> None:
+    gone = [pair(side(), None, f"pack.g{place}") for place in range(10 - compared_cells)]
+    found = verdicts([*alike(compared_cells), *gone])
+    assert found.answer == answer
+    assert f"{compared_cells} of 10 cells compared" in found.answer_text
+    assert ("fewer than half of the cells" in found.answer_text) == (answer != "Upgrade")
+
+
+def test_cells_that_neither_side_supports_count_in_all_but_not_in_the_share() -> None:
+    def untried(base: str, other: str) -> list[Pair]:
+        return [pair(side(status=base), candidate(status=other), f"pack.n{place}") for place in range(9)]
+
+    found = verdicts([*alike(1), *untried("unsupported", "unsupported")])
+    assert found.answer == "Upgrade"
+    assert "1 of 10 cells compared" in found.answer_text
+    assert verdicts([*alike(1), *untried("unsupported", "skipped")]).answer == "Upgrade"
+    # What one side could try and the other could not is missing.
+    assert verdicts([*alike(1), *untried("ok", "unsupported")]).answer == "Not enough evidence"
+
+
+@pytest.mark.parametrize("bad", [failing(), timed(accuracy=accuracy("fail"))], ids=["status", "accuracy"])
+def test_a_failure_or_a_wrong_result_that_comes_and_goes_is_named_as_doubtful(bad: Side) -> None:
+    again = (side(112), side(157))
+    base = side(series=series(compiled__wall_ms=1))
+    for first, second in (((base, bad), again), ((base, timed()), (side(112), replace(bad, evaluation=157)))):
+        found = verdicts([*alike(9), pair(*first, "pack.a", rerun=second)])
+        assert found.answer == "Not enough evidence"
+        assert "come and go in pack.a" in found.answer_text
+        assert found.excepted == ()
+
+
+def test_a_count_that_comes_and_goes_is_told_and_no_more() -> None:
+    again = (side(112), side(157))
+    found = verdicts([*alike(9), pair(side(), candidate({"graph_breaks": 1}), "pack.a", rerun=again)])
+    assert found.answer == "Upgrade"
+    assert found.counts["flaky"] == 1
+
+
+def test_times_of_two_runs_settle_nothing() -> None:
+    apart = [replace(one, interleaved=False) for one in alike(5)]
+    found = verdicts(apart, run=2)
+    assert found.answer == "Not enough evidence"
+    assert "only 0 of 5 times settled, 5 still allow" in found.answer_text
+    assert "not measured in turns" in found.answer_text
+    assert any("two runs" in one for one in found.warnings)
+    # What each says of itself stays.
+    assert found.counts == {"unchanged": 5}
+    assert not any("two runs" in one for one in verdicts(alike(5)).warnings)
+
+
+@pytest.mark.parametrize(("lost", "answer"), [(2, "Upgrade"), (3, "Not enough evidence")])
+def test_cells_that_lost_evidence_are_not_settled(lost: int, answer: str) -> None:
+    less = [replace(one, candidate=timed(accuracy=None)) for one in alike(lost)]
+    found = verdicts([*[same(f"pack.s{place}") for place in range(2)], *less])
+    assert found.answer == answer
+    assert f"2 of {2 + lost} times settled" in found.answer_text
+    assert "evidence lost in" in found.answer_text
+    assert found.counts == {"unchanged": 2, "inconclusive": lost}
+
+
+def test_lost_traces_of_cells_without_times_are_not_outvoted_by_one_time() -> None:
+    lost = [pair(side(), replace(candidate(), facts=None), f"pack.l{place}") for place in range(9)]
+    found = verdicts([*alike(1), *lost])
+    assert found.answer == "Not enough evidence"
+    assert "1 of 1 times settled" not in found.answer_text
+    assert "evidence lost in 9 of 10 cells" in found.answer_text
+
+
+def test_code_that_ran_eager_everywhere_settles_nothing() -> None:
+    idle = {"ran_eager": "all"}
+    pairs = [
+        pair(side(facts=idle, series=series(compiled__wall_ms=1)), timed(10.0, facts=idle), f"pack.w{place}")
+        for place in range(3)
+    ]
+    found = verdicts(pairs)
+    assert found.answer == "Not enough evidence"
+    assert "only 0 of 3 times settled" in found.answer_text
+    assert found.counts == {"inconclusive": 3}
 
 
 def test_cells_come_worst_first() -> None:
@@ -210,6 +349,13 @@ def test_confirmed_regressions_are_explained_and_no_others() -> None:
     found = verdicts(pairs)
     assert set(explainable(found)) == {name("pack.c"), name("pack.d")}
     assert "pack.lost" in found.excepted
+
+
+def test_a_regression_of_an_environment_against_itself_is_the_machine_or_chance() -> None:
+    found = compare(environment(), environment({"copy": 2}), [slower("pack.a", True)])
+    cause = found.cells[0].findings[0].cause
+    assert cause is not None
+    assert cause.code == "same_environment"
 
 
 def test_an_environment_against_itself_says_so_first() -> None:

@@ -1,0 +1,112 @@
+"""How much of what gates is settled: "no regression" says something only where one would have been seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from evaluator.verdicts.cells import lost_evidence, ran_nothing
+from evaluator.verdicts.findings import CellVerdict, Finding
+from evaluator.verdicts.policy import GATING_TIMES, Policy
+
+# Of each kind that was measured at least this part has to be settled: sure compiles say nothing of warm calls.
+SETTLED_SHARE: Final = 0.5
+
+# The first word of a gating metric -> what is measured by it.
+KINDS: Final = {"compiled": "warm calls", "compile": "compiles"}
+_SETTLED: Final = frozenset({"regressed", "improved", "unchanged"})
+# Not compared for a reason that more or other measuring could have avoided: it counts as not settled.
+_AVOIDABLE: Final = frozenset({"different_machine", "not_measured"})
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Gating times of one kind: how many count, how many are settled, and how many of the rest still allow a
+    regression beyond their margin."""
+
+    total: int
+    settled: int
+    open: int
+
+    @property
+    def enough(self) -> bool:
+        return self.settled >= SETTLED_SHARE * self.total
+
+
+@dataclass(frozen=True)
+class Times:
+    """The gating times of some cells by kind; no kind where none could be compared.
+
+    ``measured``: any side has one, ``in_turns``: all of them were measured in turns.
+    """
+
+    kinds: dict[str, Kind]
+    measured: bool
+    in_turns: bool
+
+    @property
+    def short(self) -> tuple[str, ...]:
+        """The kinds of which too few are settled."""
+        return tuple(name for name, kind in self.kinds.items() if not kind.enough)
+
+
+def times_of(cells: Iterable[CellVerdict], policy: Policy) -> Times:
+    """Count the gating times of these cells.
+
+    Settled is a time that is unchanged, improved or regressed, was measured in turns, and belongs to a cell that lost
+    no evidence. One that can't be compared counts, as not settled, where measuring otherwise would have settled it, and
+    where both sides ran nothing compiled, since nobody knows what compiled code would have taken.
+    """
+    found: dict[str, list[tuple[bool, bool]]] = {}
+    measured, in_turns = False, True
+    for cell in cells:
+        lost, idle = lost_evidence(cell.findings), ran_nothing(cell.findings)
+        for one in cell.findings:
+            if not one.gating or one.metric not in GATING_TIMES:
+                continue
+            measured = True
+            if one.verdict == "not_compared" and not (idle or _AVOIDABLE & set(one.reasons)):
+                continue
+            in_turns = in_turns and "not_interleaved" not in one.reasons
+            settled = one.verdict in _SETTLED and not lost and "not_interleaved" not in one.reasons
+            counted = found.setdefault(one.metric.split(".")[0], [])
+            counted.append((settled, not settled and _allows_regression(one, policy)))
+    kinds = {
+        name: Kind(len(found[name]), sum(one for one, _ in found[name]), sum(one for _, one in found[name]))
+        for name in KINDS
+        if name in found
+    }
+    return Times(kinds, measured, in_turns)
+
+
+def said_of(times: Times) -> str:
+    """How much is settled, and of what kind too little is: "24 of 36 times settled, 12 still allow more than their
+    margin"."""
+    if not times.kinds:
+        return "no times could be compared" if times.measured else "no times measured"
+    kinds = times.kinds.values()
+    total, settled, still = (sum(getattr(one, of) for one in kinds) for of in ("total", "settled", "open"))
+    said = f"{settled} of {total} times settled"
+    if still:
+        said += f", {still} still {'allows' if still == 1 else 'allow'} more than {'its' if still == 1 else 'their'} margin"
+    if not times.in_turns:
+        said += " (times that were not measured in turns settle nothing)"
+    if not times.short:
+        return said
+    if len(times.kinds) == 1:
+        return f"only {said}"
+    short = [
+        f"{times.kinds[name].settled} of {times.kinds[name].total} for {KINDS[name]}" for name in times.short
+    ]
+    return f"{said}, only {' and '.join(short)}"
+
+
+def _allows_regression(finding: Finding, policy: Policy) -> bool:
+    """Whether what is known of an unsettled time leaves room for a regression beyond the margin asked for."""
+    if "not_interleaved" in finding.reasons:
+        return True
+    estimate = finding.rerun or finding.estimate
+    if finding.verdict in _SETTLED:
+        return False
+    return estimate is None or estimate.high > 1 + policy.margin(finding.metric)
