@@ -20,10 +20,12 @@ class RecordError(UserError):
 
 
 def place(url: URL) -> str:
-    """How a database is named in a message: its file, or its URL without the password."""
+    """How a database is named in a message: its file, or its URL without passwords."""
     if url.get_backend_name() == "sqlite":
         return url.database or "the database in memory"
-    return url.render_as_string(hide_password=True)
+    # What libpq takes as a parameter: password, passfile, sslpassword.
+    secret = [name for name in url.query if "pass" in name.lower()]
+    return url.difference_update_query(secret).render_as_string(hide_password=True)
 
 
 @contextmanager

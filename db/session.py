@@ -42,7 +42,8 @@ def database_url(text: str | URL) -> URL:
             url = make_url(text)
         except ArgumentError:
             raise UserError(
-                f"{text} is not a database URL: give a file name or postgresql://host/name"
+                # Not as it was given: it may hold a password.
+                f"{text.partition('://')[0]}://... is not a database URL: give a file name or postgresql://host/name"
             ) from None
     backend = url.get_backend_name()
     if backend not in ("sqlite", "postgresql"):

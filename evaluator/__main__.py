@@ -12,6 +12,7 @@ from typing import Final
 
 from evaluator import commands
 from evaluator.errors import UserError
+from evaluator.printable import printable
 
 EXIT_FINE: Final = 0
 EXIT_MISUSE: Final = 2
@@ -51,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(modules[parsed.command].run(parsed))
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
         return EXIT_MISUSE
     except ModuleNotFoundError as error:
         print(

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from evaluator.printable import printable
 from evaluator.trace.kernels import Kernel, kernels_of
 from evaluator.verdicts.ratio import ratio
 
@@ -48,7 +49,8 @@ def report(spec: Mapping[str, Any], found: Mapping[str, Any], command: str) -> s
     lines += ["", "## Times", "", *_times(found)]
     lines += ["", "## Recorded", "", *_recorded(spec)]
     lines += ["", "## Again", "", "```", _without_home(command), "```"]
-    return _without_home("\n".join(lines)) + "\n"
+    text = _without_home("\n".join(lines))
+    return "\n".join(printable(line) for line in text.split("\n")) + "\n"
 
 
 def _what(spec: Mapping[str, Any]) -> Iterator[str]:

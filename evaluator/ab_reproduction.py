@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from evaluator.changed_graph import ChangedGraph, NoGraph
 from evaluator.errors import UserError
+from evaluator.printable import printable
 from evaluator.reproduction import OURS, PLAIN_VARIANT, registers_itself
 
 _REPOSITORY: Final = Path(__file__).resolve().parent.parent
@@ -17,6 +18,7 @@ _REPOSITORY: Final = Path(__file__).resolve().parent.parent
 _CARRIED: Final = (
     "evaluator/ab_driver.py",
     "evaluator/ab_report.py",
+    "evaluator/printable.py",
     "evaluator/trace/kernels.py",
     "evaluator/trace/normalise.py",
     "evaluator/verdicts/ratio.py",
@@ -107,9 +109,9 @@ def ab_script(
     return _SCRIPT.format(
         title=_documentation(f"A/B of {title}."),
         what=_documentation(_what(graph)),
-        recorded="; ".join(f"{role} {_recorded(side)}" for role, side in sides.items()),
-        needs=_needs(candidate, graph),
-        name=name,
+        recorded=_documentation("; ".join(f"{role} {_recorded(side)}" for role, side in sides.items())),
+        needs=_documentation(_needs(candidate, graph)),
+        name=_documentation(name),
         arguments="".join(f" --{role} PYTHON" for role, side in sides.items() if side["interpreter"] is None),
         subject=_literals("SUBJECT", subject),
         spec=json.dumps(spec, indent=1, sort_keys=True),
@@ -236,5 +238,6 @@ def _literal(text: str) -> str:
 
 
 def _documentation(text: str) -> str:
-    """The text as it may stand in the script's docstring."""
+    """The text as it may stand in the script's docstring, which a terminal shows."""
+    text = "\n".join(printable(line) for line in text.split("\n"))
     return text.replace("\\", "\\\\").replace('"""', "'''")

@@ -14,6 +14,7 @@ from typing import IO, Any, Final
 
 from evaluator import machine
 from evaluator.errors import UserError
+from evaluator.versions import canonical
 
 # Distribution -> its version, None where it is not there.
 Versions = Mapping[str, str | None]
@@ -27,6 +28,25 @@ for name in sys.argv[1:]:
         found[name] = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         found[name] = None
+print(json.dumps(found))
+"""
+# What distributions need, from their own metadata: names are followed where they are installed, whatever the marker of
+# a requirement says, except an extra's, which nobody asked for here.
+_ASK_CLOSURE: Final = """
+import importlib.metadata, json, re, sys
+stop, left, found = set(sys.argv[1].split(",")), sys.argv[2:], {}
+while left:
+    name = re.sub("[-_.]+", "-", left.pop()).lower()
+    if name in found or name in stop:
+        continue
+    try:
+        found[name] = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        continue
+    for line in importlib.metadata.requires(name) or ():
+        requirement, _, marker = line.partition(";")
+        if not re.search(r"\\bextra\\b", marker):
+            left.append(re.match("[A-Za-z0-9._-]+", requirement.strip())[0])
 print(json.dumps(found))
 """
 _ASK_S: Final = 120.0
@@ -43,10 +63,24 @@ def installed(python: Path, names: Iterable[str]) -> Versions:
 
     Raises UserError where it can't be asked.
     """
+    return _asked(python, _ASK, sorted(names))
+
+
+def closure(python: Path, names: Iterable[str], stop: Iterable[str]) -> dict[str, str]:
+    """The versions of these distributions, and of all that they need, as far as they are installed under an interpreter.
+
+    By canonical name. ``stop``: canonical names that are left out, with what only they need. Raises UserError where it
+    can't be asked.
+    """
+    found = _asked(python, _ASK_CLOSURE, [",".join(stop), *sorted(names)])
+    return {name: version for name, version in sorted(found.items()) if version is not None}
+
+
+def _asked(python: Path, question: str, arguments: Sequence[str]) -> Versions:
     try:
         # Not the current folder, which would be searched first and may hold another project's metadata.
         said = subprocess.run(
-            [str(python), "-c", _ASK, *sorted(names)],
+            [str(python), "-c", question, *arguments],
             capture_output=True,
             text=True,
             timeout=_ASK_S,
@@ -66,10 +100,10 @@ def _environment() -> dict[str, str]:
     return {**variables, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"}
 
 
-def would_install(python: Path, requirement: str) -> dict[str, Any] | None:
-    """The metadata of the distribution that pip would install; None where this interpreter has no pip to ask.
+def would_install(python: Path, requirements: Sequence[str]) -> dict[str, dict[str, Any]] | None:
+    """The metadata of each distribution that pip would install, by canonical name; None without a pip to ask.
 
-    Raises UserError where there is none.
+    Of these requirements alone, not of what they need. Raises UserError where there is none for one of them.
     """
     command = [str(python), "-m", "pip"]
     done = subprocess.run(
@@ -79,7 +113,7 @@ def would_install(python: Path, requirement: str) -> dict[str, Any] | None:
         return None
     asked = ["install", "--dry-run", "--ignore-installed", "--no-deps", "--quiet", "--report", "-"]
     said = subprocess.run(
-        [*command, *asked, requirement],
+        [*command, *asked, *requirements],
         capture_output=True,
         text=True,
         check=False,
@@ -87,10 +121,27 @@ def would_install(python: Path, requirement: str) -> dict[str, Any] | None:
         cwd="/",
     )
     if said.returncode != 0:
-        raise pip_failed(requirement, _last_word(said.stderr.splitlines()))
-    (found,) = json.loads(said.stdout)["install"]
-    metadata: dict[str, Any] = found["metadata"]
-    return metadata
+        raise pip_failed(" ".join(requirements), _last_word(said.stderr.splitlines()))
+    found = [one["metadata"] for one in json.loads(said.stdout)["install"]]
+    return {canonical(metadata["name"]): metadata for metadata in found}
+
+
+def requirements(pins: Mapping[str, str]) -> list[str]:
+    """Pins as pip takes them."""
+    return [f"{name}=={version}" for name, version in pins.items()]
+
+
+def refused(requires: Iterable[str], versions: Mapping[str, str]) -> set[str]:
+    """Names among ``versions`` whose version these requirements, as metadata has them, do not take."""
+    from packaging.requirements import Requirement
+
+    wanted = [Requirement(line) for line in requires if not re.search(r";.*\bextra\b", line)]
+    return {
+        name
+        for one in wanted
+        if (name := canonical(one.name)) in versions
+        and not one.specifier.contains(versions[name], prereleases=True)
+    }
 
 
 def run_shown(command: Sequence[str], lock: IO[str], say: Say, failed: Callable[[str], UserError]) -> None:

@@ -11,19 +11,20 @@ from typing import Final, Protocol
 
 from evaluator import machine, venvs
 from evaluator.errors import UserError
-from evaluator.installing import Versions, installed
+from evaluator.installing import Versions, closure, installed
+from evaluator.variables import looks_like_pin, problem_with
 from evaluator.versions import canonical, is_version, same_version
 
 # What the workloads of this project use besides torch: an interpreter that is made gets the versions of the first
 # one, so that torch alone differs.
 WORKLOAD_LIBRARIES: Final = ("numpy", "transformers")
+# What comes with the torch in question, whoever asks for it.
+_TORCHS_OWN: Final = ("torch", "triton")
 
 _VARIABLE: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _PIN: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*==\s*(\S+)")
-# A run sets these itself, for every process: a value of the user's would have no effect, or break the measurement.
-_RESERVED: Final = frozenset(
-    {"TMPDIR", "PYTHONPATH", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TORCH_TRACE", "HF_HUB_OFFLINE"}
-)
+# A pin with one equals sign too few, where its name could be no variable's.
+_ALMOST_PIN: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*=\s*([^\s=]\S*)")
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,10 @@ class Spec:
             if pin := _PIN.fullmatch(part.strip()):
                 _add_pin(pins, pin[1], pin[2], text)
                 last = None
+            elif (almost := _ALMOST_PIN.fullmatch(part.strip())) and looks_like_pin(almost[1], almost[2]):
+                raise UserError(
+                    f"{part.strip()!r} in {text!r}: did you mean {canonical(almost[1])}=={almost[2]}?"
+                )
             elif variable := _VARIABLE.fullmatch(part.lstrip()):
                 last = _add_variable(variables, variable[1], variable[2], text)
             elif last is not None:
@@ -106,8 +111,9 @@ def _add_pin(pins: dict[str, str], name: str, version: str, text: str) -> None:
 def _add_variable(variables: dict[str, str], name: str, value: str, text: str) -> str:
     if name in variables:
         raise UserError(f"{text!r} sets {name} twice: give one value")
-    if name in _RESERVED:
-        raise UserError(f"{name} is set by the evaluator for every process: leave it out of {text!r}")
+    problem = problem_with(name, value)
+    if problem is not None:
+        raise UserError(f"{text!r}: {problem}")
     variables[name] = value
     return name
 
@@ -185,8 +191,16 @@ def _plan(
         # Two specs of one version mean two interpreters where two were given, and else one against itself.
         python = next((one for one in candidates if one in given and one not in taken), candidates[0])
         return Planned(spec, python, str(found[python]["torch"]))
+    pins = dict(spec.pins)
     others = {name: version for name in WORKLOAD_LIBRARIES if (version := found[base].get(name)) is not None}
-    recipe = venvs.recipe(base, torch, {**others, **dict(spec.pins)})
+    # Another version of a library may need other versions of what it needs: that is held for the others alone.
+    kept = [name for name, version in others.items() if same_version(pins.get(name, version), version)]
+    held = {
+        name: version
+        for name, version in closure(base, kept, _TORCHS_OWN).items()
+        if name not in others and name not in pins
+    }
+    recipe = venvs.recipe(base, torch, {**others, **pins}, held)
     made = recipe.made()
     if made is not None:
         return Planned(spec, recipe.python, made)
@@ -228,12 +242,18 @@ def numbered(sides: Sequence[Interpreter]) -> list[Interpreter]:
     return found
 
 
+def require_torch(python: Path) -> str:
+    """The version of torch under an interpreter. Raises UserError where there is none."""
+    torch = installed(python, {"torch"}).get("torch")
+    if torch is None:
+        raise UserError(f"{machine.shorten(str(python))} has no torch: give --python one that has it")
+    return torch
+
+
 def planned_as_given(pythons: Sequence[Path]) -> tuple[Planned, ...]:
     """The interpreters as they are, in their order, one twice where it is given twice. UserError for one without torch."""
     planned = []
     for python in pythons:
-        torch = installed(python, {"torch"}).get("torch")
-        if torch is None:
-            raise UserError(f"{machine.shorten(str(python))} has no torch: give --python one that has it")
-        planned.append(Planned(Spec(None, (), (), machine.shorten(str(python))), python, torch))
+        spec = Spec(None, (), (), machine.shorten(str(python)))
+        planned.append(Planned(spec, python, require_torch(python)))
     return tuple(planned)

@@ -11,13 +11,14 @@ from typing import Final
 
 from db.queries import comparison, lineage
 from db.queries.comparison import Loaded, SideRef
-from db.queries.nights import night_before, nights
+from db.queries.nights import missing_baseline, night_before, nights
 from db.queries.run_sides import is_version
 from db.queries.runs import evaluation_count, find_run
 from db.session import Reads, open_reader
 from evaluator import machine, running
 from evaluator.errors import UserError
 from evaluator.interpreters import Says
+from evaluator.night_baselines import no_baseline
 from evaluator.nightly import Group
 from evaluator.upgrading import Interrupted, Stages
 from evaluator.verdicts import whole
@@ -64,18 +65,18 @@ class _Across:
         return Comparison(self.title, self.name, self.verdicts(policy), (self.base.run, self.candidate.run))
 
 
-def compare_night(group: Group, database: str, confirm: bool, progress: Says) -> list[Comparison]:
-    """Everything a measured group is compared with. Raises Interrupted.
+def compare_night(group: Group, database: str, confirm: bool, progress: Says) -> Iterator[Comparison]:
+    """Everything a measured group is compared with, as it is done. Raises Interrupted.
 
     ``confirm``: what looks worse is measured once more. Between tonight's interpreters that is the second stage of an
     upgrade. Of another night only the exact facts of tonight's side can be measured again, its other side is past:
     times across nights stay unconfirmed.
     """
     policy = Policy()
-    compared = list(_same_night(group, database, confirm, policy, progress))
+    yield from _same_night(group, database, confirm, policy, progress)
     for place, tested in enumerate(group.tested, 1):
         with _reads(database) as reads:
-            others = list(_others(reads, group, place))
+            others = list(_others(reads, group, place, database))
             across = [one for one in others if isinstance(one, _Across)]
             for child in lineage.children(reads, group.settings.run) if confirm else ():
                 _add_fresh(reads, across, child)
@@ -87,8 +88,8 @@ def compare_night(group: Group, database: str, confirm: bool, progress: Says) ->
             run = _rerun(group, place, owed, database)
             with _reads(database) as reads:
                 _add_fresh(reads, across, run)
-        compared += [one.judged(policy) if isinstance(one, _Across) else one for one in others]
-    return compared
+        for one in others:
+            yield one.judged(policy) if isinstance(one, _Across) else one
 
 
 def _add_fresh(reads: Reads, across: Iterable[_Across], run: str) -> None:
@@ -120,7 +121,7 @@ def _same_night(
         yield Comparison(title, name, verdicts, (run,))
 
 
-def _others(reads: Reads, group: Group, place: int) -> Iterator[_Across | Comparison]:
+def _others(reads: Reads, group: Group, place: int, database: str) -> Iterator[_Across | Comparison]:
     """The sides of other runs that an interpreter of tonight is compared with, or why there is none."""
     tested, tonight = group.tested[place - 1], f"{group.settings.run}@{place}"
     before = night_before(nights(reads, machine.machine_id()), group.settings.run, tested.name)
@@ -131,13 +132,12 @@ def _others(reads: Reads, group: Group, place: int) -> Iterator[_Across | Compar
         yield _across(reads, title, name, f"{before[0].uuid}@{before[1]}", tonight)
     if tested.baseline is None or _is_baseline(reads, group, place, tested.baseline):
         return
-    found = _across(
-        reads,
-        f"{tested.name}: {tested.baseline} and tonight",
-        f"{tested.name}-baseline",
-        tested.baseline,
-        tonight,
-    )
+    title, name = f"{tested.name}: {tested.baseline} and tonight", f"{tested.name}-baseline"
+    label = missing_baseline(reads, tested.baseline)
+    if label is not None:
+        yield Comparison(title, name, note=no_baseline(label, database))
+        return
+    found = _across(reads, title, name, tested.baseline, tonight)
     # A version as a baseline may be tonight's neighbour, with which it is compared in full already.
     if isinstance(found, Comparison) or not _are_neighbours(found.base, found.candidate):
         yield found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,8 +12,9 @@ from evaluator.errors import UserError
 from evaluator.estimate import duration
 from evaluator.night_comparisons import Comparison
 from evaluator.nightly import PAGE
+from evaluator.printable import flat, printable
 from evaluator.report import Gate, context_of, write_reports
-from evaluator.report.files import write_file
+from evaluator.report.files import file_name, write_file
 from evaluator.report.markdown import code, prose, table
 from evaluator.report.outcome import Failing
 from evaluator.report.phrases import answer_line, cause, cell_words, change
@@ -30,8 +30,8 @@ _MOST_FINDINGS: Final = 20
 
 @dataclass(frozen=True)
 class NightDone:
-    """A night that ran. ``runs``: uuids of its runs; ``cells``: evaluations in them; ``problems``: what kept a suite from
-    being measured."""
+    """A night that ran. ``runs``: uuids of its runs; ``cells``: evaluations in them; ``problems``: what kept an
+    interpreter or a suite from being measured."""
 
     began_at: datetime
     wall_s: float
@@ -61,7 +61,7 @@ def write_night(
 
     Raises UserError where the folder can't be written.
     """
-    place = folder / f"{night.began_at.astimezone():%Y-%m-%d}-{night.runs[0][:8] if night.runs else 'none'}"
+    place = folder / f"{night.began_at.astimezone():%Y-%m-%d}-{_mark(night)}"
     reports: dict[str, tuple[Path, Path]] = {}
     for number, one in enumerate(night.comparisons, 1):
         if one.verdicts is not None:
@@ -73,16 +73,15 @@ def write_night(
                 wall_s=night.wall_s,
                 notes=(one.title,),
             )
-            reports[one.name] = write_reports(
-                one.verdicts, context, place, f"{number}-{_file_name(one.name)}"
-            )
+            reports[one.name] = write_reports(one.verdicts, context, place, f"{number}-{file_name(one.name)}")
     page = place / PAGE
     write_file(page, night_page(night, gate, reports))
     return page
 
 
-def _file_name(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.+=]+", "-", text).strip("-.")[:60] or "side"
+def _mark(night: NightDone) -> str:
+    """What tells nights of one day apart: the first run, or the time where nothing was measured."""
+    return night.runs[0][:8] if night.runs else f"{night.began_at.astimezone():%H%M%S}"
 
 
 def night_page(night: NightDone, gate: Gate, reports: dict[str, tuple[Path, Path]]) -> str:
@@ -95,7 +94,7 @@ def night_page(night: NightDone, gate: Gate, reports: dict[str, tuple[Path, Path
         f"**{_headline(night, len(failing))}**",
         f"{night.cells} cells evaluated in {duration(night.wall_s)}, "
         f"{'run' if len(night.runs) == 1 else 'runs'} {', '.join(run[:8] for run in night.runs) or 'none'}.",
-        *(f"Not measured: {prose(problem)}" for problem in night.problems),
+        *(f"Went wrong: {prose(problem)}" for problem in night.problems),
     ]
     rows = [[prose(one.title), _said(one), _links(reports.get(one.name))] for one in night.comparisons]
     if rows:
@@ -174,4 +173,4 @@ def append_to_log(folder: Path, line: str) -> None:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return printable(flat(text))

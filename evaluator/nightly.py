@@ -17,16 +17,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from db.queries.nights import PURPOSE, Night, left_open, nights, require_baseline
+from db.queries.nights import PURPOSE, Night, left_open, nights
 from db.session import database_url, open_reader, sqlite_path
 from evaluator import machine, options, running
 from evaluator.errors import BrokenSetUp, UserError
 from evaluator.interpreters import Interpreter, Says, find_or_make, numbered
+from evaluator.night_baselines import given, path_of, reads_if_there
 from evaluator.nightly_config import NightlyConfig, Suite, Tested
 from evaluator.resume import resumable
 from evaluator.run_records import Settings, run_finished_record
 from evaluator.scratch import is_alive
-from evaluator.server_client import interpreter
 from evaluator.upgrading import Interrupted
 
 # A run that was cut off goes on as long as it is the same night: measurements of two nights are not one run.
@@ -83,41 +83,34 @@ def database_of(config: NightlyConfig, given: str | None) -> str:
     """The database of a configuration; ``given``: what ``--db`` says, which wins."""
     if given is not None or config.database is None:
         return str(given or os.environ.get(options.DATABASE_VARIABLE) or options.DEFAULT_DATABASE)
-    return config.database if "://" in config.database else str(_below(config, config.database))
+    return config.database if "://" in config.database else str(path_of(config, config.database))
 
 
 def reports_of(config: NightlyConfig, database: str) -> Path:
     """Where a configuration's reports and log go: by default ``nightly`` beside the database."""
     if config.reports is not None:
-        return _below(config, config.reports)
+        return path_of(config, config.reports)
     path = sqlite_path(database_url(database))
     return (path.parent if path else Path("results").absolute()) / "nightly"
 
 
-def _below(config: NightlyConfig, path: str) -> Path:
-    """A path of the file, which is relative to its folder."""
-    return config.path.parent / Path(path).expanduser()
+def sides_of(config: NightlyConfig, progress: Says) -> tuple[dict[str, Interpreter], list[str]]:
+    """The interpreter of each name, with those made that are not there yet; and why others are missing, a clause each.
 
-
-def groups_of(config: NightlyConfig, progress: Says) -> list[Group]:
-    """The runs of a night; interpreters that are not there yet are made. Raises UserError where that can't be done."""
-    specs = [one.spec for one in config.tested if one.spec is not None]
-    found = iter(find_or_make(specs, [], progress))
-    sides = {}
+    One that can't be had keeps no other from being measured.
+    """
+    sides: dict[str, Interpreter] = {}
+    problems = []
     for one in config.tested:
-        if one.spec is not None:
-            sides[one.name] = replace(next(found), copy=1)
-        else:
-            sides[one.name] = given(config, one)
-    return [
-        group_of(config, suite, tested, [sides[one.name] for one in tested])
-        for suite, tested in config.groups()
-    ]
-
-
-def given(config: NightlyConfig, tested: Tested) -> Interpreter:
-    """The interpreter that the file gives by its path. Raises UserError where it is none."""
-    return Interpreter(interpreter(str(_below(config, tested.python or ""))), tested.variables)
+        try:
+            if one.spec is not None:
+                (made,) = find_or_make([one.spec], [], progress)
+                sides[one.name] = made
+            else:
+                sides[one.name] = given(config, one)
+        except UserError as error:
+            problems.append(f"{one.name}: {error}")
+    return sides, problems
 
 
 def group_of(
@@ -145,35 +138,14 @@ def group_of(
 
 
 def _source(config: NightlyConfig, source: str) -> str:
-    path = _below(config, source)
+    path = path_of(config, source)
     return str(path) if path.exists() or source.endswith(".py") or "/" in source else source
-
-
-def require_baselines(config: NightlyConfig, database: str) -> None:
-    """Raises UserError where a baseline means nothing in this database: said before hours of measuring, not after."""
-    wanted = sorted({one.baseline for one in config.tested if one.baseline is not None})
-    if not wanted:
-        return
-    engine = open_reader(database)
-    try:
-        with engine.connect() as reads:
-            for reference in wanted:
-                require_baseline(reads, reference)
-    finally:
-        engine.dispose()
 
 
 def known_nights(database: str) -> list[Night]:
     """The recorded nights of this machine, the latest first; none where there is no database yet."""
-    path = sqlite_path(database_url(database))
-    if path is not None and not path.exists():
-        return []
-    engine = open_reader(database)
-    try:
-        with engine.connect() as reads:
-            return nights(reads, machine.machine_id())
-    finally:
-        engine.dispose()
+    with reads_if_there(database) as reads:
+        return [] if reads is None else nights(reads, machine.machine_id())
 
 
 def measure(group: Group, database: str, reports: Path, progress: Says) -> Group:

@@ -15,6 +15,7 @@ from evaluator.errors import UserError
 from evaluator.interpreters import Spec
 from evaluator.plan import PROFILES
 from evaluator.selection import Selection
+from evaluator.variables import problem_with
 
 _TARGETS: Final = ("cpu", "cuda")
 DEFAULT_PROFILE: Final = "standard"
@@ -143,6 +144,10 @@ class _Table:
         value = self._take(key, {}, dict, 'a table of texts, as in { NAME = "value" }')
         if not all(isinstance(one, str) for one in value.values()):
             raise self.problem(key, 'a table of texts, as in { NAME = "value" }')
+        for name, text in value.items():
+            problem = problem_with(name, text)
+            if problem is not None:
+                raise UserError(f"{self._where}: {key}: {problem}")
         return tuple(sorted(value.items()))
 
     def table(self, key: str) -> _Table | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from evaluator.server_client import interpreter
 
 DATABASE_VARIABLE: Final = "COMPILEWATCH_DB"
 _TIME: Final = re.compile(r"(?:([\d.]+)h)?(?:([\d.]+)m)?(?:([\d.]+)s?)?")
+_SECRET: Final = re.compile(r"user|pass|secret|key", re.IGNORECASE)
 DEFAULT_DATABASE: Final = "results/compilewatch.db"
 
 
@@ -48,6 +50,43 @@ def add_database(parser: argparse._ActionsContainer) -> None:
 def database(arguments: argparse.Namespace) -> str:
     """The database that is meant, as a path or a URL."""
     return str(arguments.db or os.environ.get(DATABASE_VARIABLE) or DEFAULT_DATABASE)
+
+
+def shown_database(database: str) -> str:
+    """A database as it may be printed, logged and kept in a report: of a URL no user, no password and no other secret."""
+    scheme, url, rest = database.partition("://")
+    if not url:
+        return database
+    # The last at-sign of all: a password may hold another one, a slash or a question mark that nobody escaped.
+    place, _, query = rest.rpartition("@")[2].partition("?")
+    kept = [one for one in query.split("&") if one and not _SECRET.search(one.partition("=")[0])]
+    return f"{scheme}://{place}" + (f"?{'&'.join(kept)}" if kept else "")
+
+
+def lacks_credentials(database: str) -> bool:
+    """Whether ``shown_database`` leaves out what a command needs to open this database."""
+    return shown_database(database) != database
+
+
+# Where what is shown of a database lacks them.
+CREDENTIALS: Final = (
+    "the database's user and password are left out: give them by PGUSER, and ~/.pgpass or PGPASSWORD"
+)
+
+
+def quoted(path: str) -> str:
+    """A word for the shell, in which ``~/`` at its beginning still means the home folder."""
+    return f"~/{shlex.quote(path[2:])}" if path.startswith("~/") and path != "~/" else shlex.quote(path)
+
+
+def again(arguments: argparse.Namespace) -> str:
+    """`` --db ...`` for a command that is printed, so that it finds the same database; empty where none was given."""
+    return f" --db {quoted(shown_database(arguments.db))}" if arguments.db else ""
+
+
+def credentials(arguments: argparse.Namespace) -> str:
+    """What is said after a printed command whose ``--db`` lacks user and password; empty for any other."""
+    return f" ({CREDENTIALS})" if arguments.db and lacks_credentials(arguments.db) else ""
 
 
 def reports_folder(database: str) -> Path:

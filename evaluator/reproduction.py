@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaluator.errors import UserError
+from evaluator.printable import flat, printable
 
 _DRIVER: Final = Path(__file__).parent / "worker" / "repro.py"
 # A source that could not be cut out of its file brings the file whole, with its registration.
@@ -97,7 +98,7 @@ def script(document: dict[str, Any], name: str = "repro.py") -> str:
     return _SCRIPT.format(
         # Only where the source has it: it turns annotations into text, and custom operators read theirs.
         future=f"\n{future[0].strip()}\n" if future else "",
-        title=f"{workload['name']}, bucket {document['bucket']}, variant {document['variant']}.",
+        title=_one_line(f"{workload['name']}, bucket {document['bucket']}, variant {document['variant']}."),
         status=document["status"],
         reason=f" ({_one_line(document['reason'])})" if document["reason"] else "",
         torch=environment["torch"],
@@ -137,4 +138,4 @@ def _error(error: dict[str, Any] | None, *, eager: bool) -> str | None:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split()).replace('"""', "'''")
+    return printable(flat(text)).replace("\\", "\\\\").replace('"""', "'''")

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from evaluator.errors import UserError
 from evaluator.machine import REPOSITORY, shorten
+from evaluator.variables import UNSET, is_reserved
 from evaluator.worker.protocol import PROTOCOL_VERSION
 
 Record = dict[str, Any]
@@ -28,10 +29,6 @@ GRACE_S: Final = 90.0
 # Describing and preparing the toolchain are limited by the server itself; this is above both limits.
 OTHER_LIMIT_S: Final = 900.0
 _CLOSE_PATIENCE_S: Final = 10.0
-
-# Set by a shell or a container, and not to be inherited: these would fix what each server start draws anew, or
-# switch on a trace and logs in probes that measure time.
-_UNSET: Final = ("PYTHONHASHSEED", "TORCH_TRACE", "TORCH_LOGS", "TORCH_LOGS_OUT", "TORCH_COMPILE_DEBUG")
 
 
 class ServerDied(Exception):
@@ -104,7 +101,7 @@ class Server:
             with log.open("ab") as output:
                 self._process = subprocess.Popen(
                     command,
-                    env={**_environment(temporary), **(variables or {})},
+                    env=_environment(temporary, variables or {}),
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,
@@ -282,9 +279,11 @@ class Server:
         return f"its last words: {shorten(lines[-1])}" if lines else "it left no log"
 
 
-def _environment(temporary: Path) -> dict[str, str]:
-    """Environment variables of a server: the user's, our package on the path, and places of the run's own."""
-    variables = {name: value for name, value in os.environ.items() if name not in _UNSET}
+def _environment(temporary: Path, own: Mapping[str, str]) -> dict[str, str]:
+    """Environment variables of a server: the user's, those of this side, our package on the path, and places of the
+    run's own, which nothing overrides."""
+    given = {**os.environ, **{name: value for name, value in own.items() if not is_reserved(name)}}
+    variables = {name: value for name, value in given.items() if name not in UNSET}
     paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
     variables["PYTHONPATH"] = os.pathsep.join(paths)
     # The C++ header is kept below the temp directory whatever the cache variable says.

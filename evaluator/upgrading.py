@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Final
 
 from db.queries import comparison, lineage
@@ -177,8 +177,19 @@ def judged(reads: Reads, run: str, policy: Policy) -> list[tuple[tuple[Pair, ...
 
 
 def first_bad(verdicts: Sequence[Verdicts]) -> Verdicts | None:
-    """The first step that is not to be taken; None where every step is fine."""
-    return next((one for one in verdicts if one.answer in ("Hold", "Upgrade except")), None)
+    """The first step with confirmed regressions, whatever its answer is; None where no step has one."""
+    return next((one for one in verdicts if one.excepted), None)
+
+
+def last_line(verdicts: Sequence[Verdicts]) -> str:
+    """What several steps come to: the first bad version, and the steps before it of which too little is known."""
+    bad = first_bad(verdicts)
+    before = takewhile(lambda one: one is not bad, verdicts)
+    unknown = [f"{one.base} to {one.candidate}" for one in before if one.answer == "Not enough evidence"]
+    said = f"first bad version: {bad.candidate}" if bad else "no step has a confirmed regression"
+    if not unknown:
+        return said
+    return f"{said}; not enough evidence{' before it' if bad else ''}, from {' and from '.join(unknown)}"
 
 
 def _in_time(verdicts: Verdicts, cell: CellName) -> bool:

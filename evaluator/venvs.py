@@ -14,14 +14,14 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Final
 
 from evaluator import machine
 from evaluator.errors import UserError
 from evaluator.estimate import duration
-from evaluator.installing import Say, installed, pip_failed, run_shown, would_install
+from evaluator.installing import Say, installed, pip_failed, refused, requirements, run_shown, would_install
 from evaluator.versions import canonical, minor, same_version
 
 # Measured, in GB, with Triton, NumPy and Transformers: torch 2.14.1 for CUDA 13 (2.12.0: 5.3), torch 2.13.0+cpu.
@@ -43,6 +43,7 @@ TRITON_OF: Final[Mapping[tuple[int, int], str]] = {
 }
 
 _MARKER: Final = "compilewatch.json"
+_HELD: Final = "held.txt"
 
 
 def folder() -> Path:
@@ -54,14 +55,16 @@ def folder() -> Path:
 class Recipe:
     """How an interpreter is made. ``base`` makes the venv; ``torch``: the version, exact once it was looked up.
 
-    ``others``: distribution -> version; ``triton``: the requirement for Triton that torch does not bring itself, None
-    where there is none; ``build``: ``CUDA``, ``ROCm``, ``CPU``, None until looked up.
+    ``others``: distribution -> version; ``held``: the same, of what is there only if something needs it; ``triton``:
+    the requirement for Triton that torch does not bring itself, None where there is none; ``build``: ``CUDA``,
+    ``ROCm``, ``CPU``, None until looked up.
     """
 
     base: Path
     path: Path
     torch: str
     others: Mapping[str, str]
+    held: Mapping[str, str] = field(default_factory=dict)
     triton: str | None = None
     build: str | None = None
 
@@ -84,6 +87,8 @@ class Recipe:
         build = f"{self.build} build" if self.build else "its build is known once pip was asked"
         others = dict(self.others) if self.triton is None else {**self.others, "triton": self.triton}
         beside = ", ".join(f"{name} {version}" for name, version in others.items())
+        if beside and self.held:
+            beside += " and what they need at the versions it has in the first interpreter"
         return (
             f"torch {self.torch} ({build}){f' with {beside}' if beside else ''} will be made with pip in "
             f"{machine.shorten(str(self.path))}: about {self.disk_gb:.1f} GB of disk, and "
@@ -105,15 +110,17 @@ class Recipe:
     def looked_up(self, python: Path | None = None) -> Recipe:
         """The same with what pip would install: the exact torch, its build, and the Triton to add.
 
-        ``python``: whose pip is asked, ``base``'s by default; without one there nothing more is known. Raises UserError
-        where there is no such torch.
+        What torch itself needs in another version than the held one is no longer held. ``python``: whose pip is asked,
+        ``base``'s by default; without one there nothing more is known. Raises UserError where torch or a pin is not
+        to be had.
         """
-        found = would_install(python or self.base, f"torch=={self.torch}")
+        pins = {"torch": self.torch, **self.others}
+        found = would_install(python or self.base, requirements(pins))
         if found is None:
             return self
-        requires = [str(line) for line in found.get("requires_dist") or ()]
+        requires = [str(line) for line in found["torch"].get("requires_dist") or ()]
         needs = {canonical(re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0]) for line in requires}
-        version = str(found["version"])
+        version = str(found["torch"]["version"])
         if any(name.startswith(("nvidia-", "cuda-")) for name in needs):
             build = "CUDA"
         else:
@@ -121,15 +128,23 @@ class Recipe:
         pinned = self.others.get("triton")
         brings = any("triton" in name for name in needs)
         released = None if brings else TRITON_OF.get(minor(version))
-        return replace(self, torch=version, build=build, triton=pinned or released)
+        unfit = refused(requires, self.held)
+        held = {name: one for name, one in self.held.items() if name not in unfit}
+        return replace(self, torch=version, build=build, triton=pinned or released, held=held)
 
 
-def recipe(base: Path, torch: str, others: Mapping[str, str]) -> Recipe:
-    """The recipe for torch with these other distributions, named by all that decides what is in it."""
-    ordered = dict(sorted(others.items()))
+def recipe(
+    base: Path, torch: str, others: Mapping[str, str], held: Mapping[str, str] | None = None
+) -> Recipe:
+    """The recipe for torch with these other distributions, named by all that decides what is in it.
+
+    ``held``: versions of what the others need.
+    """
+    ordered, kept = dict(sorted(others.items())), dict(sorted((held or {}).items()))
     python = installed(base, ())["python"]
-    key = hashlib.sha256(json.dumps([python, torch, ordered]).encode()).hexdigest()[:8]
-    return Recipe(base, folder() / f"torch-{torch}-{key}", torch, ordered)
+    decides = [python, torch, ordered, *([kept] if kept else [])]
+    key = hashlib.sha256(json.dumps(decides).encode()).hexdigest()[:8]
+    return Recipe(base, folder() / f"torch-{torch}-{key}", torch, ordered, kept)
 
 
 def require_room(recipes: Sequence[Recipe]) -> None:
@@ -184,7 +199,9 @@ def _fill(wanted: Recipe, lock: IO[str], say: Say) -> str:
     if wanted.build is None:
         wanted = wanted.looked_up(wanted.python)
     pinned = {name: version for name, version in wanted.others.items() if name != "triton"}
-    _install(wanted.python, {"torch": wanted.torch, **pinned}, (), lock, say)
+    held = wanted.path / _HELD
+    held.write_text("".join(f"{one}\n" for one in requirements(wanted.held)))
+    _install(wanted.python, {"torch": wanted.torch, **pinned}, ("--constraint", str(held)), lock, say)
     if wanted.triton is not None:
         # By itself: a Triton that is asked for may be another than the one torch's build asks for.
         _install(wanted.python, {"triton": wanted.triton}, ("--no-deps",), lock, say)
@@ -195,14 +212,17 @@ def _fill(wanted: Recipe, lock: IO[str], say: Say) -> str:
 
 
 def _install(python: Path, pins: Mapping[str, str], flags: Sequence[str], lock: IO[str], say: Say) -> None:
-    requirements = [f"{name}=={version}" for name, version in pins.items()]
-    command = [str(python), "-m", "pip", "install", *flags, *requirements]
-    run_shown(command, lock, say, lambda said: pip_failed(" ".join(requirements), said))
+    wanted = requirements(pins)
+    command = [str(python), "-m", "pip", "install", *flags, *wanted]
+    run_shown(command, lock, say, lambda said: pip_failed(" ".join(wanted), said))
 
 
 def _mark(wanted: Recipe, torch: str) -> None:
     marker = wanted.path / _MARKER
-    text = json.dumps({"torch": torch, "triton": wanted.triton, "others": dict(wanted.others)}, indent=2)
+    text = json.dumps(
+        {"torch": torch, "triton": wanted.triton, "others": dict(wanted.others), "held": dict(wanted.held)},
+        indent=2,
+    )
     part = marker.with_suffix(".part")
     part.write_text(text + "\n")
     part.replace(marker)

@@ -33,15 +33,19 @@ def root(reads: Reads, reference: str | None, purpose: str) -> tuple[str, dict[s
         newest = select(Run.uuid).where(Run.purpose == purpose).order_by(Run.started_at.desc(), Run.id.desc())
         uuid = reads.execute(newest.limit(1)).scalar()
         if uuid is None:
-            raise UserError(f"no {purpose} is recorded yet")
+            raise UserError(f"no {_noun(purpose)} is recorded yet")
     else:
         run = find_run(reads, reference)
         row = reads.execute(select(Run.uuid, Run.parent_uuid).where(Run.id == run)).one()
         uuid = row.parent_uuid or row.uuid
     found = reads.execute(select(Run.purpose, Run.plan).where(Run.uuid == uuid)).one_or_none()
     if found is None or found.purpose != purpose:
-        raise UserError(f"run {reference} belongs to no {purpose}")
+        raise UserError(f"run {reference} belongs to no {_noun(purpose)}")
     return uuid, found.plan
+
+
+def _noun(purpose: str) -> str:
+    return "calibration" if purpose == "calibrate" else purpose
 
 
 def last_upgrade(reads: Reads, torches: Sequence[str | None]) -> str | None:

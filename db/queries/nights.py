@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -9,12 +11,16 @@ from typing import Any, Final
 from sqlalchemy import select
 
 from db.models import Run
-from db.queries.references import PREVIOUS
-from db.queries.run_sides import version_of
-from db.queries.runs import LATEST, find_run
+from db.queries.references import PREVIOUS, has_label, one_side
+from db.queries.run_sides import is_version, version_of
+from db.queries.runs import LATEST
 from db.session import Reads
+from evaluator.errors import UserError
 
 PURPOSE: Final = "nightly"
+_WORDS: Final = (LATEST, PREVIOUS)
+# A run's id, or the beginning of its uuid: no word of hexadecimal letters alone, which may be a label.
+_RUN: Final = re.compile(r"\d+|(?=.*\d)[0-9a-f]{4,8}|[0-9a-f]{8}-[0-9a-f-]*")
 
 
 @dataclass(frozen=True)
@@ -75,11 +81,43 @@ def left_open(reads: Reads, machine: str) -> list[str]:
     return list(rows.scalars())
 
 
-def require_baseline(reads: Reads, reference: str) -> None:
-    """Raises UserError where a baseline's reference means no run; a torch version may also be one of tonight's."""
+def missing_baseline(reads: Reads | None, reference: str) -> str | None:
+    """The label that a baseline means and that no run has yet; None for a baseline that is no label, or is there.
+
+    ``reads`` None: there is no database yet. A name that could be no id, version or beginning of a uuid is a label.
+    """
+    label = reference if "@" not in reference else reference.rpartition("@")[0]
+    if label in _WORDS or version_of(label) is not None or _RUN.fullmatch(label.lower()):
+        return None
+    return None if reads is not None and (has_label(reads, reference) or has_label(reads, label)) else label
+
+
+def require_baseline(reads: Reads | None, reference: str, tonight: Collection[str | None] = ()) -> None:
+    """Raises UserError where a baseline can't mean one side: said before hours of measuring, not after.
+
+    ``reads`` None: there is no database yet. ``tonight``: the torch versions of tonight's interpreters, which a version
+    may mean. A label that is not there yet is fine: see ``missing_baseline``.
+    """
     run = reference.rpartition("@")[0] or reference
-    if run not in (LATEST, PREVIOUS) and version_of(run) is None:
-        find_run(reads, run)
+    if run in _WORDS:
+        raise UserError(
+            f"the baseline can't be {reference!r}, which changes every night: name a run's label or id, or a torch version"
+        )
+    if missing_baseline(reads, reference) is not None:
+        return
+    if version_of(reference) is not None and any(_same_torch(torch, reference) for torch in tonight):
+        return
+    if reads is None:
+        raise UserError(
+            f"no run is recorded yet, so the baseline {reference!r} means none: leave it out, or name a label that a run "
+            "will have"
+        )
+    one_side(reads, reference)
+
+
+def _same_torch(torch: str | None, reference: str) -> bool:
+    """Whether a version of tonight may be the one that is meant; its build may not be known before it is there."""
+    return torch is not None and (is_version(torch, reference) or is_version(reference, torch))
 
 
 def _said(plan: dict[str, Any] | None, key: str, default: Any) -> Any:

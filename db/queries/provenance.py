@@ -15,7 +15,8 @@ from db.tables import MACHINE, RUN
 @dataclass(frozen=True)
 class RunOrigin:
     """A run and its origin. ``parent``: uuid of the run it confirms or explains; ``machine``: one line about its
-    machine, None where nothing is known of it; ``argv``: the evaluator's command line."""
+    machine, None where nothing is known of it; ``argv``: the evaluator's command line; ``status``: finished, interrupted or
+    running."""
 
     id: int
     uuid: str
@@ -24,6 +25,7 @@ class RunOrigin:
     parent: str | None
     argv: tuple[str, ...]
     machine: str | None
+    status: str
 
 
 def runs_and_children(reads: Reads, references: Iterable[int | str]) -> list[RunOrigin]:
@@ -53,6 +55,7 @@ def runs_and_children(reads: Reads, references: Iterable[int | str]) -> list[Run
             parent=row["parent_uuid"],
             argv=tuple(str(word) for word in row["argv"] or ()),
             machine=_machine(row["cpu_model"], row["cpu_count"], row["memory_mb"], row["os"]),
+            status=row["status"],
         )
         for row in rows
     ]

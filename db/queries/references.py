@@ -75,6 +75,25 @@ def resolve(reads: Reads, base_ref: str, candidate_ref: str) -> tuple[SideRef, S
     return first, second
 
 
+def one_side(reads: Reads, reference: str) -> SideRef | None:
+    """The environment that a reference to a run means by itself; None for a torch version that a run has.
+
+    Raises UserError as ``resolve`` does.
+    """
+    meaning = _meaning(reads, reference)
+    if isinstance(meaning, _OneRun):
+        return _environment(reads, meaning)
+    if not runs_with(reads, meaning.version, unfinished=True):
+        _latest_with(reads, meaning.version, None)
+    return None
+
+
+def has_label(reads: Reads, label: str) -> bool:
+    """Whether a run that a label can mean has this one."""
+    query = select(RUN.c.id).where(RUN.c.label == label, RUN.c.purpose.in_(WHOLE_PURPOSES))
+    return reads.execute(query.limit(1)).scalar() is not None
+
+
 def _meaning(reads: Reads, reference: str) -> _OneRun | _OneVersion:
     run = _run(reads, reference)
     if run is not None:

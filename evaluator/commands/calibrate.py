@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # Enough for splits of 8 against 8, the second stage of an upgrade.
 DEFAULT_REPLICAS: Final = 16
 LEAST_REPLICAS: Final = 4
+PURPOSE: Final = "calibrate"
+LATEST: Final = "latest"
 EXIT_FINE, EXIT_BROKEN, EXIT_INTERRUPTED = 0, 2, 130
 
 _HEADINGS: Final = (
@@ -43,7 +45,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "python -m evaluator calibrate --tag smoke --max-buckets 1",
         "Every replica is a start of the process server, as in a comparison. Verdicts on this machine then count a "
         "difference of a cell only above what equal sides showed. Exit code 0, 2 where nothing could be measured, 130 "
-        "after Ctrl-C.",
+        "after Ctrl-C. `run --resume` goes on with one that was interrupted.",
     )
     run_options.add_selection(parser)
     how = run_options.add_how(parser, "standard")
@@ -59,9 +61,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     where = parser.add_argument_group("where the results go")
     options.add_database(where)
     where.add_argument("--label", help="a name for this run")
+    where.add_argument(
+        "--show",
+        nargs="?",
+        const=LATEST,
+        metavar="RUN",
+        help="measure nothing, and print what this calibration found (default the latest)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.show is not None:
+        print(recorded_noise(options.database(arguments), arguments.show))
+        return EXIT_FINE
     running.close_on_signals()
     sweep()
     if arguments.replicas < LEAST_REPLICAS:
@@ -70,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     if len(interpreters) > 1:
         raise UserError("a calibration has one environment: give one --python")
     settings = run_options.settings(
-        arguments, interpreters, "calibrate", label=arguments.label, count=arguments.replicas
+        arguments, interpreters, PURPOSE, label=arguments.label, count=arguments.replicas
     )
     database = options.database(arguments)
     if arguments.dry_run:
@@ -88,28 +100,32 @@ def run(arguments: argparse.Namespace) -> int:
         summary = running.evaluate(settings, store)
     finally:
         store.close()
-    where = f" --db {arguments.db}" if arguments.db else ""
     if summary.interrupted:
         print(
-            f"interrupted; to go on: python -m evaluator run --resume {settings.run[:8]}{where}",
+            f"interrupted; to go on: python -m evaluator run --resume {settings.run[:8]}{options.again(arguments)}"
+            f"{options.credentials(arguments)}",
             file=sys.stderr,
         )
         return EXIT_INTERRUPTED
-    found_noise = _noise(database, settings.run)
-    if not found_noise:
-        raise UserError(
-            f"nothing could be measured twice, so no noise is known: see `python -m evaluator show {settings.run[:8]}{where}`"
-        )
-    print(noise_table(found_noise))
+    print(recorded_noise(database, settings.run))
     return EXIT_BROKEN if summary.broken else EXIT_FINE
 
 
-def _noise(database: str, run_id: str) -> list[CellNoise]:
+def recorded_noise(database: str, reference: str) -> str:
+    """The table of a recorded calibration; ``latest`` means the latest one. UserError where nothing is known of it."""
+    from db.queries import lineage
     from db.queries.calibration import noise_of_run
     from db.session import open_reader
 
     with open_reader(database).connect() as reads:
-        return noise_of_run(reads, run_id)
+        run, _ = lineage.root(reads, None if reference == LATEST else reference, PURPOSE)
+        found = noise_of_run(reads, run)
+    if not found:
+        raise UserError(
+            f"run {run[:8]} has measured nothing twice, or was not finished, so no noise is known: `python -m evaluator "
+            f"show {run[:8]}` says what it recorded"
+        )
+    return noise_table(found)
 
 
 def noise_table(found: Sequence[CellNoise]) -> str:

@@ -12,16 +12,23 @@ from typing import Final
 
 from evaluator import options
 from evaluator.errors import UserError
+from evaluator.printable import flat, printable
 from evaluator.report import Context, context_of, exit_code, render
 from evaluator.report.files import FORMATS, write_file
 from evaluator.report.outcome import add_fail_on
-from evaluator.report.phrases import reasons
+from evaluator.report.phrases import answer_line, reasons
 from evaluator.verdicts.findings import Verdicts
-from evaluator.verdicts.policy import DIAGNOSTIC_TIMES, ENVIRONMENT_TIMES, GATING_TIMES, Policy
+from evaluator.verdicts.policy import (
+    DIAGNOSTIC_MEMORY,
+    DIAGNOSTIC_TIMES,
+    ENVIRONMENT_TIMES,
+    GATING_TIMES,
+    Policy,
+)
 from evaluator.verdicts.whole import compare
 
 # Metrics that have a margin: the others are exact, or not judged.
-_TIMES: Final = (*GATING_TIMES, *DIAGNOSTIC_TIMES, *ENVIRONMENT_TIMES)
+_WITH_MARGIN: Final = (*GATING_TIMES, *DIAGNOSTIC_TIMES, *DIAGNOSTIC_MEMORY, *ENVIRONMENT_TIMES)
 # Reasons named where nothing is comparable.
 _MOST_REASONS: Final = 3
 
@@ -51,7 +58,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default=[],
         type=_margin,
         metavar="METRIC=PERCENT",
-        help="the difference from which this time counts, such as compiled.wall_ms=5 (may be repeated)",
+        help="the difference from which this time or memory counts, such as compiled.wall_ms=5 (may be repeated)",
     )
 
 
@@ -60,8 +67,10 @@ def _margin(text: str) -> tuple[str, float]:
     metric, equals, percent = text.partition("=")
     if not equals:
         raise argparse.ArgumentTypeError(f"{text} is no METRIC=PERCENT, such as compiled.wall_ms=5")
-    if metric not in _TIMES:
-        raise argparse.ArgumentTypeError(f"{metric} has no margin; those that have: {', '.join(_TIMES)}")
+    if metric not in _WITH_MARGIN:
+        raise argparse.ArgumentTypeError(
+            f"{metric} has no margin; those that have: {', '.join(_WITH_MARGIN)}"
+        )
     try:
         return metric, options.positive(percent.removesuffix("%")) / 100
     except ValueError:
@@ -80,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(text)
     else:
         write_file(arguments.output, text)
-        print(f"{verdicts.answer_text}\nreport: {arguments.output}")
+        print(f"{printable(flat(answer_line(verdicts)))}\nreport: {arguments.output}")
     return exit_code(verdicts, arguments.fail_on)
 
 
@@ -104,13 +113,9 @@ def compared(arguments: argparse.Namespace, policy: Policy) -> tuple[Verdicts, C
         arguments.db,
         *dict.fromkeys((base.run, candidate.run)),
         made_at=datetime.now(UTC),
-        commands=[shlex.join(["python", "-m", "evaluator", "compare", *sides, *_database(arguments)])],
+        commands=[shlex.join(["python", "-m", "evaluator", "compare", *sides]) + options.again(arguments)],
     )
     return verdicts, context
-
-
-def _database(arguments: argparse.Namespace) -> list[str]:
-    return ["--db", arguments.db] if arguments.db else []
 
 
 def nothing_comparable(verdicts: Verdicts) -> str:

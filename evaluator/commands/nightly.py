@@ -31,8 +31,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "nightly",
         "evaluate what a file names, compare it with the night before and a baseline, and report; for cron",
         "python -m evaluator nightly nightly.toml",
-        "One night at a time; what a crash left is closed, or goes on in the same night. Exit code 0 where nothing got "
-        "worse, 1 where something fails the gate, 2 where it can't be told, 130 after Ctrl-C. --db wins over the file.",
+        "One night at a time; what a crash left is closed, or goes on in the same night. Exit code 0 where nothing "
+        "fails the gate, also where the answer is `Not enough evidence`, 1 where something does, 2 where something "
+        "could not be measured or compared, 130 after Ctrl-C. --db wins over the file.",
     )
     parser.add_argument("config", type=Path, metavar="FILE", help="a TOML file; README.md shows one")
     options.add_database(parser)
@@ -63,13 +64,17 @@ def run(arguments: argparse.Namespace) -> int:
         night_report.append_to_log(folder, night_report.failure_line(began_at, EXIT_INTERRUPTED, said))
         print(said, file=sys.stderr)
         return EXIT_INTERRUPTED
-    option = machine.portable_path(database) if "://" not in database else database
-    page = night_report.write_night(night, gate, folder, database, option)
+    page = night_report.write_night(night, gate, folder, database, _option(database))
     code = night_report.night_exit_code(night, gate)
     line = night_report.summary_line(night, code, page)
     night_report.append_to_log(folder, line)
     print(line)
     return code
+
+
+def _option(database: str) -> str:
+    """What a command is given as ``--db`` to find the night's database."""
+    return database if "://" in database else machine.portable_path(database)
 
 
 def _gate(config: NightlyConfig) -> Gate:
@@ -81,23 +86,31 @@ def _gate(config: NightlyConfig) -> Gate:
 
 def _night(config: NightlyConfig, database: str, began_at: datetime) -> NightDone:
     """Measure and compare every suite. One that can't be measured does not keep the others from it."""
-    from evaluator import nightly
+    from evaluator import night_baselines, nightly
     from evaluator.night_comparisons import Comparison, cells_of, compare_night
     from evaluator.night_report import NightDone
 
     begun, progress = time.monotonic(), Progress()
-    nightly.require_baselines(config, database)
+    for missing in night_baselines.require_baselines(config, database):
+        progress.say(missing)
     runs: list[str] = []
     comparisons: list[Comparison] = []
-    problems: list[str] = []
-    for group in nightly.groups_of(config, progress):
-        try:
-            measured = nightly.measure(group, database, nightly.reports_of(config, database), progress)
-        except UserError as error:
-            problems.append(f"{', '.join(one.name for one in group.tested)}: {error}")
+    sides, problems = nightly.sides_of(config, progress)
+    for problem in problems:
+        progress.say(problem)
+    for suite, named in config.groups():
+        tested = tuple(one for one in named if one.name in sides)
+        if not tested:
             continue
-        runs.append(measured.settings.run)
-        comparisons += compare_night(measured, database, config.confirm, progress)
+        try:
+            group = nightly.group_of(config, suite, tested, [sides[one.name] for one in tested])
+            measured = nightly.measure(group, database, nightly.reports_of(config, database), progress)
+            runs.append(measured.settings.run)
+            for one in compare_night(measured, database, config.confirm, progress):
+                comparisons.append(one)
+        except UserError as error:
+            problems.append(f"{', '.join(one.name for one in tested)}: {error}")
+            progress.say(problems[-1])
     cells = sum(cells_of(database, run) for run in runs)
     return NightDone(
         began_at, time.monotonic() - begun, tuple(runs), cells, tuple(comparisons), tuple(problems)
@@ -106,14 +119,15 @@ def _night(config: NightlyConfig, database: str, began_at: datetime) -> NightDon
 
 def _dry_run(config: NightlyConfig, database: str) -> int:
     """Say what a night would do, with the time and disk it takes where its interpreters are there."""
-    from evaluator import nightly
+    from evaluator import night_baselines, nightly
 
     planned = {}
     specs = [one for one in config.tested if one.spec is not None]
     for one, found in zip(specs, plan_interpreters([one.spec for one in specs if one.spec], []), strict=True):
         print(f"{one.name}: {found.sentence}")
         planned[one.name] = found
-    nightly.require_baselines(config, database)
+    for missing in night_baselines.require_baselines(config, database):
+        print(missing)
     for suite, tested in config.groups():
         names = ", ".join(one.name for one in tested)
         there = [one for one in tested if one.name not in planned or planned[one.name].recipe is None]
@@ -123,7 +137,7 @@ def _dry_run(config: NightlyConfig, database: str) -> int:
         sides = [
             Interpreter(planned[one.name].python, planned[one.name].spec.variables)
             if one.name in planned
-            else nightly.given(config, one)
+            else night_baselines.given(config, one)
             for one in there
         ]
         group = nightly.group_of(config, suite, tuple(there), sides[:1])
@@ -132,6 +146,6 @@ def _dry_run(config: NightlyConfig, database: str) -> int:
             f"{names}: {len(environments[0].supported)} cell(s) each, {group.settings.replicas} replica(s), about "
             f"{duration(found_time.seconds * len(tested))} ({found_time.basis}), and what reruns take"
         )
-    print(f"database: {machine.portable_arguments([database])[0]}")
+    print(f"database: {options.shown_database(_option(database))}")
     print(f"reports and log: {machine.portable_path(nightly.reports_of(config, database))}")
     return EXIT_FINE

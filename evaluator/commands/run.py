@@ -92,7 +92,12 @@ def _resume(arguments: argparse.Namespace) -> int:
     database = options.database(arguments)
     settings, earlier = resumable(database, arguments.resume)
     summary = running.resume(settings, earlier, database)
-    return _report(arguments, settings.run, summary)
+    code = _report(arguments, settings.run, summary)
+    if settings.purpose == "calibrate" and not summary.interrupted:
+        from evaluator.commands.calibrate import recorded_noise
+
+        print(f"\n{recorded_noise(database, settings.run)}")
+    return code
 
 
 def _dry_run(settings: Settings, database: str) -> int:
@@ -114,17 +119,20 @@ def _dry_run(settings: Settings, database: str) -> int:
 
 def _report(arguments: argparse.Namespace, run_id: str, summary: Summary) -> int:
     """The table of what was found, then the commands that show or resume it; the run's exit code."""
-    where = f" --db {arguments.db}" if arguments.db else ""
+    where = options.again(arguments)
     if arguments.records:
         print(table(tally(record for _, record in read_records(arguments.records))))
         print(f"\nto keep and see it, where the database is: python -m evaluator import {arguments.records}")
     else:
         print(table(run_document(options.database(arguments), run_id)["evaluations"]))
-        print(f"\nto see it: streamlit run app, or python -m evaluator show {run_id[:8]}{where}")
+        print(
+            f"\nto see it: streamlit run app, or python -m evaluator show {run_id[:8]}{where}{options.credentials(arguments)}"
+        )
     if summary.interrupted:
         if not arguments.records:
             print(
-                f"interrupted; to go on: python -m evaluator run --resume {run_id[:8]}{where}",
+                f"interrupted; to go on: python -m evaluator run --resume {run_id[:8]}{where}"
+                f"{options.credentials(arguments)}",
                 file=sys.stderr,
             )
         return EXIT_INTERRUPTED

@@ -28,6 +28,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(arguments: argparse.Namespace) -> int:
     document = run_document(options.database(arguments), arguments.reference)
     print(json.dumps(document, indent=2) if arguments.json else describe_run(document))
+    if document["run"]["purpose"] == "calibrate" and not arguments.json:
+        command = (
+            f"python -m evaluator calibrate --show {document['run']['uuid'][:8]}{options.again(arguments)}"
+        )
+        print(f"\nthe noise it found: {command}{options.credentials(arguments)}")
     return 0
 
 

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evaluator import machine, options, run_options, running
-from evaluator.budget import Group, choose
 from evaluator.errors import UserError
-from evaluator.estimate import History, duration, seconds_of
+from evaluator.estimate import duration
+from evaluator.fitting import Fit, fit
 from evaluator.interpreters import Interpreter, Planned, Spec, make, plan_interpreters, planned_as_given
 from evaluator.plan import Unit
+from evaluator.printable import flat, printable
 from evaluator.progress import Progress
-from evaluator.report.outcome import add_fail_on
+from evaluator.report.outcome import DEFAULT_FAIL_ON, add_fail_on, gate_text, parse_gate
 from evaluator.run_records import Settings
 from evaluator.scratch import sweep
 from evaluator.server_client import interpreter
@@ -36,7 +37,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "python -m evaluator upgrade 2.13.0 2.14.1 --tag standard --max-buckets 1",
         "Each version is evaluated under an interpreter that has it: one given with --python, this one, or one that is "
         "made with pip and kept. What looks worse is measured again before it is said, and explained. Exit code 0 where "
-        "nothing got worse, 1 where something did, 2 where it can't be told, 130 after Ctrl-C.",
+        "nothing is confirmed to be worse, also where the answer is `Not enough evidence`, 1 where something is, 2 "
+        "where nothing could be compared or measured, 130 after Ctrl-C.",
     )
     parser.add_argument(
         "spec",
@@ -121,7 +123,14 @@ def _planned(arguments: argparse.Namespace) -> tuple[Planned, ...]:
 
 
 def _settings(arguments: argparse.Namespace, interpreters: tuple[Interpreter, ...]) -> Settings:
-    extra = {"upgrade": {"confirm": arguments.confirm, "explain": arguments.explain, "notes": []}}
+    told = {
+        "confirm": arguments.confirm,
+        "explain": arguments.explain,
+        "fail_on": gate_text(arguments.fail_on),
+        "report": arguments.report and machine.portable_path(arguments.report),
+        "notes": [],
+    }
+    extra = {"upgrade": told}
     return run_options.settings(arguments, interpreters, "upgrade", label=arguments.label, extra=extra)
 
 
@@ -129,42 +138,28 @@ def _within_budget(arguments: argparse.Namespace, settings: Settings) -> tuple[S
     """The settings cut down to what the budget leaves, and what to say of it."""
     if arguments.budget is None:
         return settings, []
-    from evaluator.upgrading import told_before, within_choice
+    from evaluator.upgrading import within_choice
+
+    environments, units, whole = running.foresee(settings, options.database(arguments))
+    torches = [environment.described.environment.get("torch") for environment in environments]
+    found = _fit(arguments, units, whole.seconds, torches)
+    if found.whole:
+        return settings, []
+    return within_choice(settings, found.choice, found.note), [found.note]
+
+
+def _fit(
+    arguments: argparse.Namespace,
+    units: Sequence[Unit],
+    seconds: float,
+    torches: Sequence[str | None],
+    sides: int = 1,
+) -> Fit:
+    from evaluator.upgrading import told_before
 
     database = options.database(arguments)
-    environments, units, whole = running.foresee(settings, database)
-    groups = _groups(units, running.history(database))
-    torches = [environment.described.environment.get("torch") for environment in environments]
-    fixed = whole.seconds - sum(group.all_buckets_s for group in groups)
-    choice = choose(groups, fixed, arguments.budget, told_before(database, torches))
-    if not choice.only:
-        raise UserError(
-            f"nothing fits into {duration(arguments.budget)}: the cheapest workload takes about "
-            f"{duration(fixed + min(group.first_bucket_s for group in groups))}; give a larger --budget or a smaller "
-            "--profile"
-        )
-    if not choice.left_out and not choice.one_bucket:
-        return settings, []
-    left = (
-        f"; left out: {', '.join(sorted({name for name, _ in choice.left_out}))}" if choice.left_out else ""
-    )
-    note = (
-        f"the budget of {duration(arguments.budget)} takes {len(choice.only)} of {len(groups)} workloads, "
-        f"the first bucket of each, about {duration(choice.seconds)}{left}"
-    )
-    return within_choice(settings, choice, note), [note]
-
-
-def _groups(units: Sequence[Unit], history: History) -> list[Group]:
-    seconds: dict[tuple[str, str], dict[str, float]] = {}
-    for unit in units:
-        group = seconds.setdefault((unit.workload, unit.variant), {})
-        for bucket in unit.buckets:
-            group[bucket] = group.get(bucket, 0.0) + seconds_of(unit, bucket, history)
-    return [
-        Group(workload, variant, next(iter(buckets.values())), sum(buckets.values()))
-        for (workload, variant), buckets in seconds.items()
-    ]
+    told = told_before(database, torches)
+    return fit(units, seconds, running.history(database), arguments.budget, told, sides)
 
 
 def _dry_run(arguments: argparse.Namespace, planned: Sequence[Planned]) -> int:
@@ -193,7 +188,8 @@ def _dry_run(arguments: argparse.Namespace, planned: Sequence[Planned]) -> int:
         "that stay (a guess)"
     )
     if arguments.budget is not None:
-        print(f"with --budget {duration(arguments.budget)} the most telling cells that fit are taken")
+        taken = _fit(arguments, units, found.seconds, [one.torch for one in planned], sides)
+        print("\n".join([taken.note, *taken.lines]))
     return 0
 
 
@@ -209,6 +205,8 @@ def _resume(arguments: argparse.Namespace) -> int:
         settings = settings_of(reads, uuid)
     told: dict[str, Any] = plan.get("upgrade", {})
     arguments.confirm, arguments.explain = told.get("confirm", True), told.get("explain", True)
+    arguments.fail_on = parse_gate(told.get("fail_on", DEFAULT_FAIL_ON))
+    arguments.report = Path(told["report"]).expanduser() if told.get("report") else None
     return _stages(arguments, settings, told.get("notes", []), again=True)
 
 
@@ -224,9 +222,9 @@ def _stages(
     try:
         verdicts = stages.go_on(settings) if again else stages.begin(settings)
     except Interrupted as stopped:
-        where = f" --db {arguments.db}" if arguments.db else ""
         print(
-            f"interrupted; to go on: python -m evaluator upgrade --resume {str(stopped)[:8]}{where}",
+            f"interrupted; to go on: python -m evaluator upgrade --resume {str(stopped)[:8]}{options.again(arguments)}"
+            f"{options.credentials(arguments)}",
             file=sys.stderr,
         )
         return EXIT_INTERRUPTED
@@ -244,7 +242,8 @@ def _report(
 ) -> int:
     """Print the verdict of each step, write its reports, and name the first bad one; the exit code."""
     from evaluator.report import context_of, exit_code, render, write_reports
-    from evaluator.upgrading import first_bad
+    from evaluator.report.files import report_name
+    from evaluator.upgrading import last_line
 
     database = options.database(arguments)
     folder = arguments.report or options.reports_folder(database) / settings.run[:8]
@@ -256,10 +255,11 @@ def _report(
         if step:
             print()
         sys.stdout.write(render("text", one, context))
-        for path in write_reports(one, context, folder):
+        # Two steps may be called the same, such as from a version to another and back.
+        name = f"{step + 1}-{report_name(one)}" if len(verdicts) > 1 else None
+        for path in write_reports(one, context, folder, name):
             print(f"report: {machine.portable_path(path)}")
         codes.append(exit_code(one, arguments.fail_on) if one.compared else EXIT_NOTHING)
     if len(verdicts) > 1:
-        bad = first_bad(verdicts)
-        print(f"first bad version: {bad.candidate}" if bad else "no step has a confirmed regression")
+        print(printable(flat(last_line(verdicts))))
     return max(codes, key=(EXIT_FINE, EXIT_NOTHING, EXIT_REGRESSED).index)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+
+from evaluator.options import quoted
 
 # The text of a kernel by the SHA-256 of its source; None where it is not kept.
 Sources = Callable[[str], str | None]
@@ -47,4 +48,4 @@ class Context:
     @property
     def database_option(self) -> str:
         """`` --db ...`` as the commands of a report need it; empty for the default database."""
-        return f" --db {shlex.quote(self.database)}" if self.database else ""
+        return f" --db {quoted(self.database)}" if self.database else ""

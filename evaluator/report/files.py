@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,9 @@ from evaluator.report.context import Context
 from evaluator.report.outcome import Gate
 from evaluator.verdicts.findings import Verdicts
 
+# Of a side in a file's name.
+_MOST_CHARACTERS: Final = 60
+_HASH_CHARACTERS: Final = 8
 FORMATS: Final = ("text", "markdown", "json", "junit", "html")
 
 
@@ -64,13 +68,22 @@ def write_reports(
 
     Raises UserError where the folder can't be written. Reports of the same name are replaced.
     """
-    stem = name or f"{_file_name(verdicts.base)}-to-{_file_name(verdicts.candidate)}"
+    stem = name or report_name(verdicts)
     paths = (folder / f"{stem}.md", folder / f"{stem}.html")
     for path, form in zip(paths, ("markdown", "html"), strict=True):
         write_file(path, render(form, verdicts, context))
     return paths
 
 
-def _file_name(label: str) -> str:
-    """A label as a part of a file name that every file system takes."""
-    return re.sub(r"[^A-Za-z0-9.+=]+", "-", label).strip("-.")[:60] or "side"
+def report_name(verdicts: Verdicts) -> str:
+    """What the files of a report are called after its two sides."""
+    return f"{file_name(verdicts.base)}-to-{file_name(verdicts.candidate)}"
+
+
+def file_name(label: str) -> str:
+    """A label as a part of a file name that every file system takes; a long one is cut, and ends in a hash of it all."""
+    name = re.sub(r"[^A-Za-z0-9.+=]+", "-", label).strip("-.") or "side"
+    if len(name) <= _MOST_CHARACTERS:
+        return name
+    digest = hashlib.sha256(label.encode(errors="backslashreplace")).hexdigest()[:_HASH_CHARACTERS]
+    return f"{name[: _MOST_CHARACTERS - _HASH_CHARACTERS - 1].rstrip('-.')}-{digest}"

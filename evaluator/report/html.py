@@ -9,12 +9,12 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from evaluator.printable import printable
 from evaluator.report import differences, phrases
 from evaluator.report.context import Context
 from evaluator.report.diffs import source_diff
 from evaluator.report.plots import Drawing, Scale, draw, scale_of
 from evaluator.report.sections import sections
-from evaluator.report.text import printable
 from evaluator.verdicts.findings import CellVerdict, Estimate, Finding, KernelChange, Verdicts
 from evaluator.verdicts.words import REASONS
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from evaluator.printable import flat, printable
 from evaluator.report import differences, phrases
 from evaluator.report.context import Context
 from evaluator.report.diffs import source_diffs
 from evaluator.report.sections import Alarm, Reason, Row, sections
-from evaluator.report.text import flat, printable
 from evaluator.verdicts.findings import CellVerdict, Finding, Verdicts
 
 # A forge shows no file beyond about a megabyte; the HTML report has the rest.

@@ -112,6 +112,14 @@ def parse_gate(text: str) -> Gate:
     return Gate(frozenset(verdicts) or BAD, tuple(metrics), UNCONFIRMED in words)
 
 
+def gate_text(gate: Gate) -> str:
+    """What ``parse_gate`` makes this gate of."""
+    if not gate.verdicts:
+        return NONE
+    words = [verdict for verdict in CHOICES if verdict in gate.verdicts]
+    return ",".join([*words, *gate.metrics, *([UNCONFIRMED] if gate.unconfirmed else [])])
+
+
 def add_fail_on(parser: argparse._ActionsContainer) -> None:
     """The option ``--fail-on``; its value is a ``Gate``."""
     parser.add_argument(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from evaluator.printable import flat, printable
 from evaluator.report import differences, phrases
 from evaluator.report.context import Context
 from evaluator.report.sections import Alarm, Reason, Row, Sections, sections
@@ -39,16 +40,6 @@ def as_text(verdicts: Verdicts, context: Context) -> str:
     ]
     text = "\n\n".join("\n".join(block) for block in blocks if block)
     return "\n".join(printable(line) for line in text.split("\n")) + "\n"
-
-
-def printable(line: str) -> str:
-    """The line with control characters as spaces: a recorded name must not steer the reader's terminal."""
-    return "".join(sign if sign.isprintable() else " " for sign in line)
-
-
-def flat(text: str) -> str:
-    """Text on one line."""
-    return " ".join(text.split())
 
 
 def _head(verdicts: Verdicts, context: Context) -> list[str]:

@@ -6,9 +6,14 @@ Every record is one JSON object; which fields it has is documented in ``evaluato
 
 from __future__ import annotations
 
+import re
 from typing import Final, Literal, TypedDict
 
 PROTOCOL_VERSION: Final = 1
+
+# Variables that a server unsets: caches and compile profiles that other machines or earlier processes left would be
+# measured as this compiler's.
+SHARED_STATE: Final = re.compile(r"TORCH\w*(_REMOTE_|_PGO|COMPILE_JOB_ID)\w*|TORCH_TRACE")
 
 Status = Literal[
     "ok",

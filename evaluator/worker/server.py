@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import select
 import signal
 import sys
@@ -20,7 +19,7 @@ from typing import Any, Final
 from evaluator.worker import processes
 from evaluator.worker.channel import Record, RecordWriter
 from evaluator.worker.conditions import read_conditions
-from evaluator.worker.protocol import PROTOCOL_VERSION, Limits
+from evaluator.worker.protocol import PROTOCOL_VERSION, SHARED_STATE, Limits
 from evaluator.worker.supervise import Ending, run_child
 
 # The compiler as a user's first compile needs it; their import time is a series of its own.
@@ -31,8 +30,6 @@ COMPILER_MODULES: Final = (
     "torch._inductor.compile_fx",
     "torch._inductor.codegen.cpp",
 )
-# Caches and compile profiles that other machines or earlier processes left would be measured as this compiler's.
-_SHARED_STATE: Final = re.compile(r"TORCH\w*(_REMOTE_|_PGO|COMPILE_JOB_ID)\w*|TORCH_TRACE")
 _DESCRIBE_LIMITS: Final[Limits] = {"time_s": 120.0, "memory_mb": 8000.0}
 _TOOLCHAIN_LIMITS: Final[Limits] = {"time_s": 600.0, "memory_mb": 8000.0}
 
@@ -53,7 +50,7 @@ class Server:
         for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(name, self._stop)
         processes.die_with_parent(signal.SIGTERM)
-        for variable in [name for name in os.environ if _SHARED_STATE.fullmatch(name)]:
+        for variable in [name for name in os.environ if SHARED_STATE.fullmatch(name)]:
             del os.environ[variable]
         try:
             hello = self._hello()

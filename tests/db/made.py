@@ -31,6 +31,7 @@ FIELDS = {
     "variables": {"OMP_NUM_THREADS": "2"},
 }
 DEFINITION = "d" * 64
+WORKLOAD = "made.absolute"
 BUCKETS = ("n=4", "n=8")
 
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from db.queries.nights import left_open, night_before, nights, require_baseline
+from db.queries.nights import left_open, missing_baseline, night_before, nights, require_baseline
 from db.store import Store
 from evaluator.errors import UserError
 from tests.db import made
 from tests.db.asking import reading
+from tests.evaluator.report.recorded import store_upgrade
 
 
 def night(
@@ -77,18 +78,69 @@ def test_what_a_crash_left_open_is_found_with_the_runs_that_confirm_it(stored: s
         assert left_open(reads, "machine-2") == [made.run_uuid("elsewhere")]
 
 
-def test_a_baseline_that_means_nothing_is_refused_and_a_version_is_not(stored: str) -> None:
-    with reading(stored) as reads:
-        for reference in (
-            "label-first",
-            "1",
-            made.run_uuid("first")[:8],
-            "1@2",
-            "2.13.0",
-            "latest",
-            "previous",
+@pytest.fixture(scope="module")
+def pinned(module_database: str) -> str:
+    """A run with one environment, and one with two of one version."""
+    store = Store(module_database)
+    store.write_many(made.whole_run("alone"))
+    store_upgrade(module_database, {}, confirmed=False, name="both")
+    store.close()
+    return module_database
+
+
+@pytest.mark.parametrize(
+    "reference", ["label-alone", made.run_uuid("alone")[:8], "2.13.0", "2.14.1+cpu", "label-both@2"]
+)
+def test_a_baseline_that_means_one_side_is_taken(pinned: str, reference: str) -> None:
+    with reading(pinned) as reads:
+        require_baseline(reads, reference)
+        assert missing_baseline(reads, reference) is None
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ("latest", "changes every night"),
+        ("previous", "changes every night"),
+        ("latest@2", "changes every night"),
+        ("999", "no run has the id"),
+        ("999@1", "no run has the id"),
+        ("0123abcd", "no run has the id, label or uuid"),
+        ("2.99.0", "no run has torch 2.99.0"),
+        ("label-both", "has 2 environments: say which one"),
+        ("label-both@3", "has no environment 3"),
+        ("label-both@2.99.0", "has no environment 2.99.0"),
+    ],
+)
+def test_a_baseline_that_means_nothing_or_several_is_refused(pinned: str, reference: str, said: str) -> None:
+    with reading(pinned) as reads, pytest.raises(UserError) as raised:
+        require_baseline(reads, reference)
+    assert said in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_version_may_be_one_of_tonight_that_nobody_recorded(pinned: str) -> None:
+    with reading(pinned) as reads:
+        for reference, torch in (
+            ("2.99.0", "2.99.0"),
+            ("2.99.0", "2.99.0+cpu"),
+            ("2.99.0+cpu", "2.99.0"),
         ):
-            require_baseline(reads, reference)
-        for reference in ("nobody", "nobody@2", "999"):
-            with pytest.raises(UserError, match="no run has"):
-                require_baseline(reads, reference)
+            require_baseline(reads, reference, [None, torch])
+    require_baseline(None, "2.99.0", ["2.99.0"])
+
+
+@pytest.mark.parametrize("reference", ["release", "release@2", "deadbeef", "2026-03-01"])
+def test_a_label_may_come_later(pinned: str, reference: str) -> None:
+    label = reference.partition("@")[0]
+    with reading(pinned) as reads:
+        require_baseline(reads, reference)
+        assert missing_baseline(reads, reference) == label
+    require_baseline(None, reference)
+    assert missing_baseline(None, reference) == label
+
+
+def test_without_a_database_an_id_means_nothing() -> None:
+    for reference in ("1", "1@2", "0123abcd", "2.13.0"):
+        with pytest.raises(UserError, match="no run is recorded yet"):
+            require_baseline(None, reference)

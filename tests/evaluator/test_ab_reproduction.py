@@ -205,6 +205,19 @@ def test_the_script_is_python_whatever_the_texts_in_it_hold(tmp_path: Path) -> N
         assert (tmp_path / carried).read_text() == (REPOSITORY / carried).read_text()
 
 
+def test_what_a_terminal_shows_of_a_script_steers_it_not() -> None:
+    odd = "\x1b[2J\x07"
+    sides = []
+    for number in (1, 2):
+        one = document(id=number, bucket=f"n{odd}", status=f"ok{odd}", libraries={f"lib{odd}": "1"})
+        one["environment"] = {"torch": f"2.0{odd}", "variables": {}}
+        one["workload"] |= {"name": f"odd{odd}"}
+        sides.append(one)
+    text = ab_script(sides[0], sides[1], NoGraph(f"so{odd}"), f"ab{odd}.py")
+    assert "odd [2J" in text
+    assert all(sign.isprintable() or sign == "\n" for sign in text)
+
+
 def test_recorded_interpreters_are_the_defaults_and_unknown_ones_are_asked_for() -> None:
     known = document(id=2, interpreter="~/venv/bin/python")
     assert "python ab.py --base PYTHON\n" in ab_script(document(), known, NoGraph("so"))

@@ -15,6 +15,7 @@ import pytest
 
 from evaluator import venvs
 from evaluator.errors import UserError
+from evaluator.installing import refused
 from evaluator.interpreters import (
     Interpreter,
     Spec,
@@ -63,7 +64,9 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_wheel(folder, "nvidia_cublas", "1.0")
     for version in ("3.7.1", "3.8.0", "3.8.1"):
         write_wheel(folder, "triton", version)
-    write_wheel(folder, "numpy", "0.9")
+    write_wheel(folder, "numpy", "0.9", ["helper"])
+    for version in ("1.0", "2.0"):
+        write_wheel(folder, "helper", version)
     for name, value in index_of(folder).items():
         monkeypatch.setenv(name, value)
     return folder
@@ -108,6 +111,12 @@ def test_a_spec_says_torch_pins_and_variables(
         ("2.14.1,numpy==1.0,NumPy==2.0", "pins numpy twice"),
         ("2.14.1,A=1,A=2", "sets A twice"),
         ("2.14.1,TMPDIR=/x", "TMPDIR is set by the evaluator"),
+        ("2.14.1,PYTHONHASHSEED=0", "PYTHONHASHSEED is set by the evaluator"),
+        ("torch=2.13.0", "did you mean torch==2.13.0?"),
+        ("torch = 2.13.0", "did you mean torch==2.13.0?"),
+        ("2.14.1,transformers=5.20.0", "did you mean transformers==5.20.0?"),
+        ("2.14.1,flash-attn=2.8", "did you mean flash-attn==2.8?"),
+        ("2.14.1,FLAG=1,other=1.2", "did you mean other==1.2?"),
     ],
 )
 def test_a_spec_that_is_none_says_what_to_give(text: str, said: str) -> None:
@@ -167,7 +176,8 @@ def test_interpreters_without_versions_are_sides_in_their_order(tmp_path: Path) 
 def test_a_version_that_is_nowhere_is_made_once_with_the_same_libraries(
     tmp_path: Path, cache: Path, index: Path
 ) -> None:
-    base = bare_venv(tmp_path / "base", torch="1.5.0", numpy="0.9")
+    base = bare_venv(tmp_path / "base", torch="1.5.0", helper="1.0")
+    place(base, "numpy", "0.9", ["helper"])
     specs = [Spec.parse("1.5.0"), Spec.parse("2.14.1")]
     there, missing = plan_interpreters(specs, [base])
     assert (there.disk_gb, there.recipe) == (0.0, None)
@@ -179,7 +189,9 @@ def test_a_version_that_is_nowhere_is_made_once_with_the_same_libraries(
     old, new = find_or_make(specs, [base], said)
     assert old.python == base
     assert new.python.is_relative_to(cache)
-    found = venvs.installed(new.python, ["torch", "triton", "numpy", "nvidia-cublas"])
+    found = venvs.installed(new.python, ["torch", "triton", "numpy", "nvidia-cublas", "helper"])
+    # What numpy needs is held at the version that the first interpreter has, and not the latest.
+    assert found["helper"] == "1.0"
     # triton~=3.8.0 takes 3.8.1: what pip takes by torch's own metadata, not a version of ours.
     assert {name: found[name] for name in ("torch", "triton", "numpy", "nvidia-cublas")} == {
         "torch": "2.14.1",
@@ -231,6 +243,39 @@ def test_another_triton_than_torchs_own_can_be_asked_for(tmp_path: Path, cache: 
     assert (recipe.build, recipe.triton) == ("CUDA", "3.7.1")
     venvs.make(recipe, Said().say)
     assert venvs.installed(recipe.python, ["triton"])["triton"] == "3.7.1"
+
+
+def test_what_the_libraries_need_is_held_as_it_is_in_the_first_interpreter(
+    tmp_path: Path, cache: Path
+) -> None:
+    base = bare_venv(tmp_path / "base", torch="1.5.0", numpy="0.9", triton="1.0")
+    place(base, "transformers", "5.0", ["Needed_One>=1", "torch; extra == 'torch'", "gone", "triton"])
+    place(base, "needed.one", "1.3", ["deeper (>=2); python_version >= '3'", "transformers"])
+    place(base, "deeper", "2.0", ["torch"])
+    place(base, "stranger", "7.0")
+    _, one = plan_interpreters([Spec.parse("1.5.0"), Spec.parse("2.14.1")], [base])
+    assert one.recipe is not None
+    assert one.recipe.others == {"numpy": "0.9", "transformers": "5.0"}
+    assert one.recipe.held == {"needed-one": "1.3", "deeper": "2.0"}
+    # With another transformers what it needs is its own affair; what is pinned is no longer only held.
+    _, other = plan_interpreters([Spec.parse("1.5.0"), Spec.parse("2.14.1,transformers==4.0")], [base])
+    _, pinned = plan_interpreters([Spec.parse("1.5.0"), Spec.parse("2.14.1,deeper==3.0")], [base])
+    assert other.recipe is not None and pinned.recipe is not None
+    assert other.recipe.held == {}
+    assert pinned.recipe.held == {"needed-one": "1.3"}
+    assert len({one.python, other.python, pinned.python}) == 3
+
+
+def test_what_torch_needs_otherwise_is_not_held() -> None:
+    held = {"filelock": "3.0", "typing-extensions": "4.0", "numpy": "1.0"}
+    requires = ["filelock>=2", "Typing_Extensions>=4.10.0", "numpy>=9; extra == 'numpy'", "sympy"]
+    assert refused(requires, held) == {"typing-extensions"}
+
+
+def test_a_pin_that_is_nowhere_is_refused_before_anything_is_made(cache: Path, index: Path) -> None:
+    with pytest.raises(UserError, match=r"pip could not install torch==2\.13\.0 numpy==0\.1 .*No matching"):
+        venvs.recipe(HERE, "2.13.0", {"numpy": "0.1"}).looked_up()
+    assert not cache.exists()
 
 
 @pytest.mark.slow

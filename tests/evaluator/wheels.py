@@ -36,9 +36,11 @@ def index_of(folder: Path) -> dict[str, str]:
     return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder), "PIP_CONFIG_FILE": "/dev/null"}
 
 
-def place(python: Path, name: str, version: str) -> None:
+def place(python: Path, name: str, version: str, requires: Sequence[str] = ()) -> None:
     """Put a distribution's metadata into a venv's packages, as an installer would."""
     (packages,) = (python.parent.parent / "lib").glob("python3*/site-packages")
     info = packages / f"{name}-{version}.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
+    lines += [f"Requires-Dist: {one}" for one in requires]
+    (info / "METADATA").write_text("\n".join(lines) + "\n")
