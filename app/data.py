@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
 import streamlit as st
-from sqlalchemy import URL, Engine
+from sqlalchemy import URL, Connection, Engine
 
 from db import schema
 from db.artifacts import folder_of
@@ -147,8 +148,19 @@ def _kept(
     options: tuple[tuple[str, Any], ...],
     _query: Callable[..., Any],
 ) -> Any:
-    with translated(database_url(url)), _engine(url).connect() as connection:
+    with _connected(url) as connection:
         return _query(connection, *arguments, **dict(options))
+
+
+def connected(database: Database) -> AbstractContextManager[Connection]:
+    """A connection that reads, for what is kept otherwise than ``read`` keeps it; its errors are UserErrors."""
+    return _connected(database.url)
+
+
+@contextmanager
+def _connected(url: str) -> Iterator[Connection]:
+    with translated(database_url(url)), _engine(url).connect() as connection:
+        yield connection
 
 
 def artifact(database: Database, sha256: str) -> bytes:

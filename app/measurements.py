@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import pandas as pd
 import streamlit as st
 
-from app import charts, tables, theme
+from app import charts, pair_numbers, tables, theme
 from app import files as kept_files
 from app.data import Database
 from db.queries.why import EvaluationRecord
-
-# In the order in which a compile passes through them.
-PHASES: Final = ("compile.dynamo_s", "compile.aot_autograd_s", "compile.inductor_s", "compile.toolchain_s")
-REST: Final = "everything else"
 
 
 def times(database: Database, record: EvaluationRecord) -> None:
@@ -23,13 +17,8 @@ def times(database: Database, record: EvaluationRecord) -> None:
     if found.empty:
         st.info("Nothing was measured: see the probes for what failed.")
         return
-    medians = dict(zip(found["metric"], found["median"], strict=True))
-    parts = [(theme.metric_title(metric), medians[metric]) for metric in PHASES if metric in medians]
-    total = medians.get("compile.cold_s")
-    if parts and total is not None:
-        rest = total - sum(value for _, value in parts)
-        # Medians of parts need not add up to the median of the whole; a negative rest is no phase.
-        parts += [(REST, rest)] if rest > 0 else []
+    parts = pair_numbers.phase_parts(found)
+    if parts:
         st.altair_chart(
             charts.phases(pd.DataFrame(parts, columns=["phase", "value"])), key=f"phases-{record.id}"
         )

@@ -1,7 +1,7 @@
 """What is being looked at: filters and the selected things, kept in the URL so that any view can be sent on.
 
 Keys are short because they are seen: w workload, target, variant, machine (shared, bound in the entry file);
-run, b bucket, e evaluation, tab (bound by the page that has them).
+run, b bucket, e evaluation, vs the one beside it, tab (bound by the page that has them).
 """
 
 from __future__ import annotations
@@ -70,11 +70,13 @@ def pick(label: str, key: str, options: Sequence[str], *, what: str, place: Plac
     """A select box bound to the URL. ``options`` is not empty and is what the URL holds, word for word; an unknown
     value in the URL is said above the page. ``place`` draws the box elsewhere (``st.sidebar.selectbox``)."""
     wanted = asked(key)
-    if wanted is not None and wanted not in options:
+    before = st.session_state.get(key)
+    # What was selected here before may be no option of the workload selected now: that is no link's fault.
+    if wanted is not None and wanted not in options and wanted != before:
         say_unknown(what, wanted, options)
-    if st.session_state.get(key) not in options:
-        # What was selected before is no option of the workload selected now.
-        st.session_state.pop(key, None)
+    if before is not None and before not in options:
+        # Set, not only forgotten: else the box goes on showing it.
+        st.session_state[key] = options[0]
     chosen = (place or st.selectbox)(label, list(options), key=key, bind="query-params")
     return chosen if chosen is not None and chosen in options else options[0]
 

@@ -12,16 +12,22 @@ if sys.path[0] != _ROOT:
 
 import streamlit as st  # noqa: E402
 
-from app import data, empty, state  # noqa: E402
+from app import comparing, data, empty, state  # noqa: E402
 from evaluator.errors import UserError  # noqa: E402
 
 # Pages in the order of the navigation. The shared filters are drawn for those that are about one workload.
 PAGES = {
-    "runs": st.Page("views/runs.py", title="Runs", icon="🗂️", default=True),
+    "verdict": st.Page("views/verdict.py", title="Verdict", icon="⚖️", default=True),
+    "matrix": st.Page("views/matrix.py", title="Matrix", icon="🔲"),
     "workload": st.Page("views/workload.py", title="Workload", icon="📈"),
     "why": st.Page("views/why.py", title="Why", icon="🔎"),
+    "trends": st.Page("views/trends.py", title="Trends", icon="📉"),
+    "coverage": st.Page("views/coverage.py", title="Coverage", icon="🧭"),
+    "runs": st.Page("views/runs.py", title="Runs", icon="🗂️"),
 }
 FILTERED = ("workload", "why")
+# Pages about two sides, whose pickers stay from one to the next.
+COMPARING = ("verdict", "matrix", "coverage")
 
 
 def main() -> None:
@@ -37,8 +43,12 @@ def main() -> None:
         empty.show(found)
         return
     try:
-        filtered = any(page.url_path == PAGES[name].url_path for name in FILTERED)
-        state.keep(found, state.shared_filters(found) if filtered else None)
+        name = next(name for name, one in PAGES.items() if one.url_path == page.url_path)
+        if name in COMPARING:
+            comparing.draw(found, name)
+        else:
+            comparing.passed(name)
+        state.keep(found, state.shared_filters(found) if name in FILTERED else None)
         page.run()
     except UserError as error:
         empty.show(data.unavailable("The database can't be read right now", error))

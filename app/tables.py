@@ -57,7 +57,8 @@ def show(
     csv: str | None = None,
     caption: str = "",
 ) -> int | None:
-    """Draw ``columns`` of ``frame`` in this order; a column named ``status`` is coloured by its word.
+    """Draw ``columns`` of ``frame`` in this order; columns named ``status`` and ``verdict`` are coloured by
+    their words.
 
     ``pick``: "cell" (a click anywhere in a row) or "row" (one row is always selected, at first ``selected``); returns
     the position of the picked row in ``frame``, or None. ``csv``: file name of the download, with every column.
@@ -114,10 +115,25 @@ def _picked(event: Any, pick: str | None) -> int | None:
 
 
 def _coloured(shown: pd.DataFrame) -> Any:
-    if "status" not in shown or shown.empty:
-        return shown
+    """The columns of words that have a colour: ``status`` and ``verdict``."""
     dark = st.context.theme.type == "dark"
-    colors = {theme.status_text(word): theme.status_color(word, dark=dark) for word in theme.STATUS_WORDS}
-    return shown.style.map(
-        lambda value: f"color: {colors[value]}" if value in colors else "", subset=["status"]
-    )
+    known = {
+        "status": {
+            theme.status_text(word): theme.status_color(word, dark=dark) for word in theme.STATUS_WORDS
+        },
+        "verdict": {
+            theme.verdict_text(word, sure): theme.verdict_color(word, dark=dark)
+            for word in theme.VERDICT_WORDS
+            for sure in (None, False)
+            # Most rows of most tables, and each coloured cell costs.
+            if theme.verdict_tone(word) != "neutral"
+        },
+    }
+    styled: Any = shown
+    for column, colors in known.items():
+        if column in shown and shown[column].isin(list(colors)).any():
+            styled = (shown.style if styled is shown else styled).map(
+                lambda value, colors=colors: f"color: {colors[value]}" if value in colors else "",
+                subset=[column],
+            )
+    return styled

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+from evaluator.verdicts.words import BAD
 from evaluator.worker.protocol import METRICS
 
 # Okabe and Ito's set, strongest contrast on both backgrounds first. Their black is a grey here and their
@@ -58,6 +59,24 @@ STATUS_WORDS: Final[dict[str, tuple[str, str]]] = {
 NEUTRAL_STATUSES: Final = frozenset({"not_comparable", "unsupported", "skipped", "running"})
 PASSED_STATUSES: Final = frozenset({"ok", "finished"})
 
+VERDICT_WORDS: Final[dict[str, tuple[str, str]]] = {
+    "newly_failing": ("✗", "newly failing"),
+    "regressed": ("▲", "regressed"),
+    "flaky": ("≈", "flaky"),
+    "inconclusive": ("?", "inconclusive"),
+    "not_compared": ("○", "not compared"),
+    "changed": ("≠", "changed"),
+    "improved": ("▼", "improved"),
+    "fixed": ("✓", "fixed"),
+    "unchanged": ("=", "unchanged"),
+}
+_VERDICT_TONES: Final = {
+    "newly_failing": "failed",
+    "regressed": "failed",
+    "improved": "passed",
+    "fixed": "passed",
+}
+
 METRIC_TITLES: Final[dict[str, str]] = {
     "compile.cold_s": "Cold compile",
     "compile.warm_cache_s": "Warm-cache compile",
@@ -70,6 +89,28 @@ METRIC_TITLES: Final[dict[str, str]] = {
     "compile.aot_autograd_s": "AOTAutograd",
     "compile.inductor_s": "Inductor",
     "compile.toolchain_s": "C++ or Triton compiler",
+    "compile.cold_serial_s": "Cold compile, one thread",
+    "compile.host_peak_mb": "Host memory of a compile",
+    "compile.children_peak_mb": "Memory of its compilers",
+    "import.torch_s": "Import of torch",
+    "import.compiler_s": "Import of the compiler",
+    "status": "Status",
+    "accuracy": "Accuracy",
+    "accuracy.rmse_fp64": "Error to float64",
+    "drift": "Outputs against the base",
+    "graphs": "Graphs",
+    "ops": "Operators",
+    "graph_breaks": "Graph breaks",
+    "break_events": "Break events",
+    "recompiles": "Recompiles",
+    "recompile_limit_hit": "Recompile limit hit",
+    "ran_eager": "Code that ran eager",
+    "nothing_compiled": "Nothing compiled",
+    "second_walk_compiles": "Compiles in the second walk",
+    "dynamic_symbols": "Symbolic sizes",
+    "backward_graphs": "Backward graphs",
+    "guards": "Guards",
+    "kernels": "Kernels",
 }
 
 
@@ -91,6 +132,24 @@ def status_tone(status: str | None) -> str:
 def status_color(status: str | None, *, dark: bool) -> str:
     """Hex colour that goes with ``status_text``, readable as text on a light or a dark background."""
     return STATUS_COLORS[status_tone(status)][int(dark)]
+
+
+def verdict_text(verdict: str, confirmed: bool | None = None) -> str:
+    """An icon and a word, such as ``▲ regressed``; one that is worse and not confirmed says so. An unknown verdict
+    keeps its own name."""
+    icon, word = VERDICT_WORDS.get(verdict, ("·", verdict))
+    doubt = ", unconfirmed" if confirmed is False and verdict in BAD else ""
+    return f"{icon} {word}{doubt}"
+
+
+def verdict_tone(verdict: str) -> str:
+    """``passed``, ``failed``, or ``neutral`` for all that is neither worse nor better."""
+    return _VERDICT_TONES.get(verdict, "neutral")
+
+
+def verdict_color(verdict: str, *, dark: bool) -> str:
+    """Hex colour that goes with ``verdict_text``, readable as text on a light or a dark background."""
+    return STATUS_COLORS[verdict_tone(verdict)][int(dark)]
 
 
 def metric_title(metric: str) -> str:

@@ -160,6 +160,7 @@ def test_the_app_reads_queries_and_pure_modules_and_holds_no_sql(path: Path) -> 
                     "evaluator.worker.protocol",
                     "evaluator.trace",
                     "evaluator.verdicts",
+                    "evaluator.report",
                     "evaluator.worker",
                 )
                 or name == "evaluator"
@@ -169,8 +170,17 @@ def test_the_app_reads_queries_and_pure_modules_and_holds_no_sql(path: Path) -> 
     assert "SELECT " not in text
 
 
-def test_charts_know_no_streamlit() -> None:
-    assert not any(under(name, "streamlit") for name in imports(REPOSITORY / "app" / "charts.py"))
+@pytest.mark.parametrize(
+    "path",
+    [
+        path
+        for pattern in ("*chart*.py", "*_frames.py", "*_words.py", "*_cards.py")
+        for path in sorted((REPOSITORY / "app").glob(pattern))
+    ],
+    ids=lambda p: p.name,
+)
+def test_charts_and_what_they_draw_know_no_streamlit(path: Path) -> None:
+    assert not any(under(name, "streamlit") for name in imports(path))
 
 
 @pytest.mark.parametrize("module", ["evaluator.commands.run", "evaluator.controller", "evaluator.trace"])

@@ -1,14 +1,16 @@
-"""Why: everything one evaluation of a cell recorded, and what it says."""
+"""Why: everything one evaluation of a cell recorded, and what it says; or two of them beside each other."""
 
 from __future__ import annotations
 
+import pandas as pd
 import streamlit as st
 
-from app import empty, evidence, measurements, state, tables, theme
+from app import empty, evidence, measurements, pair, state, tables, theme, why_diff
 from app.data import Database, read
 from app.findings import findings
 from db.queries import why
 from db.queries.why import EvaluationRecord
+from evaluator.verdicts.sides import CellName
 
 TABS = {
     "Graph breaks": evidence.breaks,
@@ -22,22 +24,21 @@ TABS = {
 }
 
 
-def pick_evaluation(database: Database, filters: state.Filters, bucket: str) -> int | None:
-    """The evaluations of this cell, newest first; the URL's is selected. None where there is none."""
-    cell = (filters.workload, bucket, filters.variant, filters.target)
-    listed = read(database, why.evaluations_of, *cell)
-    if listed.empty:
-        return None
+def pick_evaluation(listed: pd.DataFrame) -> int:
+    """The evaluations of this cell, newest first; the URL's is selected."""
     shown = listed.assign(
         status=[theme.status_text(s if isinstance(s, str) else "running") for s in listed["status"]],
         environment=[str(one)[:10] for one in listed["environment"]],
         definition=[str(one)[:10] for one in listed["definition_hash"]],
+        side=pair.words(listed),
     )
+    both = shown["side"].notna().any()
     columns = {
+        **({"side": tables.text("side", width=80)} if both else {}),
         "torch": tables.text("torch", width=105),
         "status": tables.status(width=125),
         "run": tables.whole("run", width=50),
-        "label": tables.text("label", width=140),
+        "label": tables.text("label", width=60 if both else 140),
         "started_at": tables.moment("started (UTC)", width=125),
         "environment": tables.text("environment", width=95),
         **({"definition": tables.text("definition", width=95)} if shown["definition"].nunique() > 1 else {}),
@@ -83,14 +84,35 @@ def page(database: Database) -> None:
     left, right = st.columns([1, 2.6])
     with left:
         bucket = state.pick("Shape bucket", "b", filters.choices.buckets, what="shape bucket")
-    with right:
-        evaluation = pick_evaluation(database, filters, bucket)
-    record = read(database, why.record, evaluation) if evaluation is not None else None
-    if record is None:
+    cell = CellName(filters.workload, bucket, filters.variant, filters.target)
+    listed = read(database, why.evaluations_of, cell.workload, cell.bucket, cell.variant, cell.target)
+    if listed.empty:
         st.info(
             "This cell was not evaluated: choose another bucket, or another target or variant on the left."
         )
         return
+    pair.named_by_references(database, cell)
+    pair.follow(database, cell, listed)
+    with right:
+        evaluation = pick_evaluation(listed)
+    with left:
+        other = pair.pick_other(listed, evaluation)
+    record = read(database, why.record, evaluation)
+    base = read(database, why.record, other) if other is not None else None
+    assert record is not None  # it is in the list
+    sides = pair.sides(database, base, record) if base is not None else None
+    command = alone(database, record) if sides is None else why_diff.draw(database, sides)
+    if command is None:
+        return  # a workload that could not be loaded left nothing to reproduce
+    with left:
+        st.caption(
+            "Reproduce it with only torch:" if sides is None else "Show the difference with only torch:"
+        )
+        st.code(command, language="bash", wrap_lines=True)
+
+
+def alone(database: Database, record: EvaluationRecord) -> str | None:
+    """One evaluation; returns the command that reproduces it, None where there is none."""
     summary(record)
     # What failed is looked at first where something did; the URL's tab goes before that.
     first = "Probes and logs" if theme.status_tone(record.status) == "failed" else None
@@ -100,10 +122,8 @@ def page(database: Database) -> None:
             with tab:
                 draw(database, record)
     if record.source_sha256 is None:
-        return  # a workload that could not be loaded left nothing to reproduce
-    with left:
-        st.caption("Reproduce it with only torch:")
-        st.code(f"python -m evaluator repro {record.id}{database.option}", language="bash", wrap_lines=True)
+        return None
+    return f"python -m evaluator repro {record.id}{database.option}"
 
 
 page(state.database())

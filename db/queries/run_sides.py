@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -58,10 +59,19 @@ def sides_of_run(reads: Reads, run: int) -> list[SideRef]:
         .where(ENVIRONMENT.c.id.in_(select(EVALUATION.c.environment_id).where(EVALUATION.c.run_id == run)))
         .order_by(ENVIRONMENT.c.id)
     ).mappings()
-    planned = list((about["plan"] or {}).get("environments") or ())
-    places = {hash_: position for position, hash_ in enumerate(planned, 1)}
-    sides = [_side(about, row, places.setdefault(row["hash"], len(places) + 1)) for row in rows]
+    found = list(rows)
+    places = positions(about["plan"], [row["hash"] for row in found])
+    sides = [_side(about, row, places[row["hash"]]) for row in found]
     return sorted(sides, key=lambda side: side.position)
+
+
+def positions(plan: Mapping[str, Any] | None, hashes: Iterable[str]) -> dict[str, int]:
+    """The position in a run, from 1, of each environment: that of the run's plan, then in the order given."""
+    planned = list((plan or {}).get("environments") or ())
+    places = {hash_: position for position, hash_ in enumerate(planned, 1)}
+    for hash_ in hashes:
+        places.setdefault(hash_, len(places) + 1)
+    return places
 
 
 def _side(run: RowMapping, environment: RowMapping, position: int) -> SideRef:

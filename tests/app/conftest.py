@@ -9,7 +9,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.app import seed
+from tests.app import seed, upgrades
 
 ENTRY = Path(__file__).resolve().parents[2] / "app" / "streamlit_app.py"
 # A machine under load may need long for the first imports; nothing here judges speed.
@@ -20,12 +20,12 @@ Opener = Callable[..., AppTest]
 
 @pytest.fixture(scope="session")
 def databases(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The database of a scenario of ``seed``, made once."""
+    """The database of a scenario of ``seed`` or ``upgrades``, made once."""
     folder = tmp_path_factory.mktemp("databases")
 
     def made(scenario: str) -> Path:
         path = folder / f"{scenario}.db"
-        return path if path.exists() else seed.SCENARIOS[scenario](path)
+        return path if path.exists() else {**seed.SCENARIOS, **upgrades.SCENARIOS}[scenario](path)
 
     return made
 

@@ -29,9 +29,10 @@ FRAGMENTS = (
 )
 VIEWS: list[tuple[str | None, dict[str, str]]] = [
     (None, {}),
-    (None, {"tab": "Failures and logs"}),
-    (None, {"tab": "Environment"}),
-    (None, {"tab": "Files"}),
+    ("runs", {}),
+    ("runs", {"tab": "Failures and logs"}),
+    ("runs", {"tab": "Environment"}),
+    ("runs", {"tab": "Files"}),
     ("workload", {}),
     ("why", {}),
     ("why", {"b": "b=2"}),
@@ -83,6 +84,17 @@ def test_no_name_reaches_markdown(
 ) -> None:
     app = opens(databases("hostile"), page, **query)
     assert not app.exception
+    for text in rendered(app):
+        assert not [one for one in FRAGMENTS if one in text], text
+
+
+@pytest.mark.parametrize("group", ["regressed", "changed", "unchanged"])
+def test_no_name_of_a_comparison_reaches_markdown(
+    opens: Opener, databases: Callable[[str], Path], group: str
+) -> None:
+    app = opens(databases("hostile_upgrade"), show=group)
+    assert not app.exception
+    assert seed.HOSTILE_NAME in app.title[0].value
     for text in rendered(app):
         assert not [one for one in FRAGMENTS if one in text], text
 

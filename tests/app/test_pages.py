@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.conftest import Opener, said
 
-PAGES = (None, "workload", "why")
+PAGES = (None, "matrix", "workload", "why", "coverage", "runs", "trends")
 SCENARIOS = ("realistic", "tiny", "unfinished", "all_failed", "hostile")
 RUN_TABS = ("Cells", "Failures and logs", "Environment", "Files", "Samples")
 WHY_TABS = (
@@ -39,7 +39,7 @@ def test_page_opens(opens: Opener, databases: Databases, page: str | None, scena
 @pytest.mark.parametrize("scenario", ["realistic", "all_failed", "hostile", "unfinished"])
 @pytest.mark.parametrize("tab", RUN_TABS)
 def test_every_tab_of_a_run_opens(opens: Opener, databases: Databases, tab: str, scenario: str) -> None:
-    app = opens(databases(scenario), tab=tab)
+    app = opens(databases(scenario), "runs", tab=tab)
     assert not app.exception
 
 
@@ -50,8 +50,8 @@ def test_every_tab_of_why_opens(opens: Opener, databases: Databases, tab: str, s
     assert not app.exception
 
 
-def test_first_screen_counts_what_is_there(opens: Opener, databases: Databases) -> None:
-    shown = said(opens(databases("realistic")))
+def test_runs_counts_what_is_there(opens: Opener, databases: Databases) -> None:
+    shown = said(opens(databases("realistic"), "runs"))
     # By hand from the seed: 10 workloads of 3x3, 1, 2, 2, 9, 1, 3, 2, 2 and 1 buckets x variants, in 5 runs.
     cells = 3 * 3 + 1 + 2 + 2 + 9 + 1 + 3 + 2 + 2 + 1
     assert "Runs: 5 " in shown
@@ -62,12 +62,12 @@ def test_first_screen_counts_what_is_there(opens: Opener, databases: Databases) 
 
 
 def test_statuses_have_an_icon_and_a_word(opens: Opener, databases: Databases) -> None:
-    shown = said(opens(databases("all_failed")))
+    shown = said(opens(databases("all_failed"), "runs"))
     assert "✗ 6 compile error" in shown
 
 
 def test_run_of_the_url_is_shown(opens: Opener, databases: Databases) -> None:
-    app = opens(databases("realistic"), run="2")
+    app = opens(databases("realistic"), "runs", run="2")
     assert any("Run 2" in one.value and "oldest we still serve" in one.value for one in app.subheader)
 
 

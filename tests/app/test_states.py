@@ -12,7 +12,7 @@ from db.schema import REVISIONS
 from tests.app import seed
 from tests.app.conftest import Opener, said
 
-PAGES = (None, "workload", "why")
+PAGES = (None, "matrix", "workload", "why", "coverage", "runs", "trends")
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -99,7 +99,7 @@ def test_read_only_folder_can_be_shown(opens: Opener, tmp_path: Path) -> None:
     database = seed.tiny(folder / "tiny.db")
     folder.chmod(0o555)
     try:
-        app = opens(database)
+        app = opens(database, "runs")
         assert not app.exception
         assert "Runs: 1 " in said(app)
     finally:
@@ -107,7 +107,7 @@ def test_read_only_folder_can_be_shown(opens: Opener, tmp_path: Path) -> None:
 
 
 def test_run_being_written_is_said(opens: Opener, databases: Callable[[str], Path]) -> None:
-    app = opens(databases("unfinished"))
+    app = opens(databases("unfinished"), "runs")
     shown = said(app)
     assert "Newest run, not finished" in shown
     assert "1 not finished" in shown
@@ -120,7 +120,7 @@ def test_dashboard_sees_what_was_recorded_since(opens: Opener, tmp_path: Path) -
     from tests.app.records import MadeRun
 
     database = seed.tiny(tmp_path / "grows.db")
-    app = opens(database)
+    app = opens(database, "runs")
     assert "Runs: 1 " in said(app)
     store = Store(str(database))
     store.write_many(list(MadeRun("2.14.1+cpu", 2, None, "quick", 1).records([seed.POINTWISE])))
@@ -140,7 +140,7 @@ def test_the_database_file_is_not_written(opens: Opener, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("page", "key", "what"),
     [
-        (None, "run", "run"),
+        ("runs", "run", "run"),
         ("workload", "w", "workload"),
         ("workload", "target", "target"),
         ("workload", "variant", "variant"),

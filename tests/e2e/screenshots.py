@@ -25,7 +25,7 @@ def take(
     """A picture of each page in each theme; returns their files. Fails on any error that the page reports."""
     folder.mkdir(parents=True, exist_ok=True)
     query = f"?{urlencode({'w': workload})}" if workload else ""
-    pages = {"runs": "/", "workload": f"/workload{query}", "why": f"/why{query}"}
+    pages = {"verdict": "/", "runs": "/runs", "workload": f"/workload{query}", "why": f"/why{query}"}
     taken = []
     with sync_playwright() as playwright:
         browser = launch(playwright)

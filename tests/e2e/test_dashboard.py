@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, Locator, sync_playwright
 
-from tests.app import seed
+from tests.app import seed, upgrades
 from tests.e2e.browser import CHROMIUM, ROOT, Watched, launch, served
 
 pytestmark = [
@@ -26,6 +26,14 @@ ROW = 30
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     database = seed.realistic(tmp_path_factory.mktemp("e2e") / "realistic.db")
+    with served(database, cwd=ROOT, target="app") as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A dashboard of an upgrade that is fine but for one workload."""
+    database = upgrades.upgrade(tmp_path_factory.mktemp("e2e") / "upgrade.db")
     with served(database, cwd=ROOT, target="app") as address:
         yield address
 
@@ -63,8 +71,8 @@ def tables(watched: Watched) -> Locator:
     return watched.page.locator('[data-testid="stDataFrame"]')
 
 
-def test_first_screen_then_a_row_to_its_evidence(watched: Watched, url: str) -> None:
-    watched.visit(url)
+def test_runs_then_a_row_to_its_evidence(watched: Watched, url: str) -> None:
+    watched.visit(f"{url}/runs")
     assert "30 of 32 ok" in watched.page.inner_text('[data-testid="stMain"]')
     click_row(tables(watched).nth(1), row=1, x=60)
     watched.page.wait_for_url("**/why?**")
@@ -75,7 +83,7 @@ def test_first_screen_then_a_row_to_its_evidence(watched: Watched, url: str) -> 
 
 
 def test_picking_a_run_is_in_the_url_and_back_undoes_it(watched: Watched, url: str) -> None:
-    watched.visit(url)
+    watched.visit(f"{url}/runs")
     click_row(tables(watched).first, row=2, x=15)
     watched.page.wait_for_url("**run=3**")
     watched.settle()
@@ -84,6 +92,65 @@ def test_picking_a_run_is_in_the_url_and_back_undoes_it(watched: Watched, url: s
     watched.page.get_by_role("heading", name="Run 5").wait_for()
     watched.settle()
     assert "run" not in query(watched)
+
+
+def test_first_screen_answers_and_a_row_leads_to_both_sides(watched: Watched, compared: str) -> None:
+    watched.visit(f"{compared}/?cand=2.14.1%2Bcpu")
+    assert "Upgrade, except models.llama" in watched.page.inner_text("h1")
+    assert "13 of 15 cells compared" in watched.page.inner_text('[data-testid="stMain"]')
+    click_row(tables(watched).first, row=0, x=60)
+    watched.page.wait_for_url("**/why?**")
+    watched.settle()
+    # The URL holds what Why would not show anyway: evaluations 9 and 24 are of the first bucket.
+    assert query(watched) == {"cand": "2.14.1+cpu", "w": "models.llama", "e": "24", "vs": "9"}
+    watched.page.go_back()
+    watched.page.get_by_role("heading", name="Upgrade, except models.llama").wait_for()
+    watched.settle()
+    assert query(watched)["cand"] == "2.14.1+cpu"
+
+
+def test_a_row_of_the_forest_leads_to_both_sides(watched: Watched, compared: str) -> None:
+    watched.visit(f"{compared}/?show=improved")
+    watched.charts_drawn(1)
+    chart = watched.page.locator('[data-testid="stVegaLiteChart"]')
+    chart.locator('path[aria-label*="cell: models.vit · batch=4"]').last.click()
+    watched.page.wait_for_url("**/why?**")
+    watched.settle()
+    asked = query(watched)
+    assert (asked["w"], asked["b"]) == ("models.vit", "batch=4")
+    assert int(asked["e"]) > int(asked["vs"])
+
+
+def test_sides_stay_from_page_to_page(watched: Watched, compared: str) -> None:
+    watched.visit(compared)
+    watched.page.get_by_role("combobox", name="Candidate").click()
+    watched.page.get_by_role("option", name="2.14.1+cpu · newest run with it").click()
+    watched.page.wait_for_url("**cand=2.14.1**")
+    watched.settle()
+    for page in ("Matrix", "Runs", "Verdict"):
+        watched.page.get_by_role("link", name=page).click()
+        watched.settle()
+    watched.page.wait_for_url("**cand=2.14.1**")
+    watched.page.go_back()
+    watched.page.go_back()
+    watched.page.wait_for_url("**/runs")
+    watched.settle()
+
+
+@pytest.mark.parametrize(("form", "ending"), [("Markdown", ".md"), ("HTML", ".html")])
+def test_comparison_is_saved_as_a_file(
+    watched: Watched, compared: str, tmp_path: Path, form: str, ending: str
+) -> None:
+    watched.visit(compared)
+    with watched.page.expect_download() as download:
+        watched.page.get_by_role("button", name=form).click()
+    path = tmp_path / download.value.suggested_filename
+    download.value.save_as(path)
+    assert path.suffix == ending
+    assert "13 of 15 cells compared" in path.read_text()
+    if form == "HTML":
+        watched.page.goto(path.as_uri())
+        assert "models.llama" in watched.page.inner_text("body")
 
 
 def test_a_mark_opens_its_evaluation(watched: Watched, url: str) -> None:
@@ -138,6 +205,33 @@ def test_filters_follow_from_page_to_page(watched: Watched, url: str) -> None:
     assert query(watched) == {"w": "pointwise.silu", "variant": "dynamic"}
 
 
+def test_both_sides_go_along_to_another_bucket_and_back_brings_them_back(
+    watched: Watched, compared: str
+) -> None:
+    def tabs() -> list[str]:
+        return watched.page.get_by_role("tab").all_inner_texts()
+
+    def choose(label: str, option: str) -> None:
+        watched.page.get_by_role("combobox", name=label).click()
+        watched.page.get_by_role("option", name=option).click()
+
+    # Evaluations 9 to 11 are of the three buckets under 2.13.0, 24 to 26 under 2.14.1.
+    watched.visit(f"{compared}/why?w=models.llama&e=24&vs=9&tab=Kernels")
+    assert "Kernels: 1 added, 1 removed, 4 the same." in watched.page.inner_text('[data-testid="stMain"]')
+    choose("Shape bucket", "batch=1,seq=64")
+    watched.page.wait_for_url("**vs=10**")
+    watched.settle()
+    assert (query(watched)["e"], query(watched)["tab"]) == ("25", "Kernels")
+    choose("Compare with", "nothing")
+    watched.page.wait_for_url(lambda url: "vs=" not in url)
+    watched.settle()
+    assert tabs()[0] == "Graph breaks"
+    watched.page.go_back()
+    watched.page.get_by_role("tab", name="Findings").wait_for()
+    watched.settle()
+    assert query(watched)["vs"] == "10"
+
+
 def test_hostile_names_do_nothing(watched: Watched, tmp_path: Path) -> None:
     database = seed.hostile(tmp_path / "hostile.db")
     dialogs: list[str] = []
@@ -145,7 +239,8 @@ def test_hostile_names_do_nothing(watched: Watched, tmp_path: Path) -> None:
     with served(database, cwd=ROOT, target="app") as address:
         for path in (
             "/",
-            "/?tab=Failures+and+logs",
+            "/runs",
+            "/runs?tab=Failures+and+logs",
             "/workload",
             "/why",
             "/why?tab=Kernels",
@@ -157,6 +252,16 @@ def test_hostile_names_do_nothing(watched: Watched, tmp_path: Path) -> None:
             )
             assert watched.page.locator('[data-testid="stMain"] a[href*="evil"]').count() == 0
         assert "<script>alert(1)</script> **bold**" in watched.page.inner_text("h1")
+        # A page that is still open when its server ends complains.
+        watched.page.goto("about:blank")
+    compared = upgrades.hostile(tmp_path / "hostile_upgrade.db")
+    with served(compared, cwd=ROOT, target="app") as address:
+        watched.visit(address)
+        watched.charts_drawn(1)
+        main = watched.page.locator('[data-testid="stMain"]')
+        assert main.locator(':is(script, img[src*="evil"], b, a[href*="evil"])').count() == 0
+        assert "<script>alert(1)</script> **bold**" in watched.page.inner_text("h1")
+        watched.page.goto("about:blank")
     assert dialogs == []
 
 
@@ -181,7 +286,11 @@ def test_pictures_of_every_page_in_both_themes(url: str, tmp_path: Path) -> None
     ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    names = {f"{page}-{theme}.png" for page in ("runs", "workload", "why") for theme in ("light", "dark")}
+    names = {
+        f"{page}-{theme}.png"
+        for page in ("verdict", "runs", "workload", "why")
+        for theme in ("light", "dark")
+    }
     assert {Path(line).name for line in done.stdout.splitlines()} == names
     assert all((tmp_path / name).stat().st_size > 20_000 for name in names)
     assert (tmp_path / "runs-light.png").read_bytes() != (tmp_path / "runs-dark.png").read_bytes()

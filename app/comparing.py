@@ -1,0 +1,194 @@
+"""The two sides that the comparing pages are about, and what the evaluator says of them.
+
+The entry file calls ``draw`` for pages that compare (``passed`` for others), so that the pickers stay while one goes from page to page. A page
+calls ``current(database)``: the comparison, or None after the page was told why there is none. URL keys: base, cand;
+their values are references that ``db.queries.comparison.resolve`` takes (``7@2``, ``2.14.1+cpu``).
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import Final
+
+import streamlit as st
+
+from app import data, empty, state
+from app.data import Database, read
+from db.queries import comparison
+from db.queries import sides as recorded
+from db.queries.comparison import Pair, SideRef
+from db.queries.sides import Choice, Choices
+from evaluator.errors import UserError
+from evaluator.verdicts.findings import Verdicts
+from evaluator.verdicts.whole import compare
+
+KEYS: Final = ("base", "cand")
+UPGRADE: Final = "python -m evaluator upgrade"
+_DRAWN: Final = "_sides"
+_KEPT: Final = "_sides_kept"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A comparison as the evaluator judges it. ``pairs``: both sides' evaluations, cell by cell; the refs say which
+    run and environment each side is. Shared between sessions: never change what is in it."""
+
+    verdicts: Verdicts
+    pairs: tuple[Pair, ...]
+    base_ref: SideRef
+    cand_ref: SideRef
+
+    @property
+    def base(self) -> str:
+        """The base as a short reference, ``7@1``."""
+        return f"{self.base_ref.run}@{self.base_ref.position}"
+
+    @property
+    def cand(self) -> str:
+        """The candidate as a short reference, ``7@2``."""
+        return f"{self.cand_ref.run}@{self.cand_ref.position}"
+
+
+def draw(database: Database, page: str) -> None:
+    """Draw the pickers Base and Candidate in the sidebar and keep what is picked for the page of this run.
+
+    ``page``: its path in the URL. A side that the URL of another page names goes along to this one.
+    """
+    found = read(database, recorded.choices)
+    default = found.default()
+    kept = st.session_state.get(_KEPT, {})
+    # Going to a page drops these keys from its URL; going back to a URL without them means the default.
+    moved = kept.get("page") not in (None, page)
+    if moved:
+        for key in KEYS:
+            if state.asked(key) is None and kept.get(key) is not None:
+                st.query_params[key] = kept[key]
+    asked = {key: state.asked(key) for key in KEYS}
+    st.session_state[_KEPT] = {"page": page, **asked}
+    st.session_state[_DRAWN] = None if default is None else _pick_both(found, default)
+
+
+def passed(page: str) -> None:
+    """Note that a page without pickers is open: coming back from it, the sides are as they were."""
+    st.session_state[_KEPT] = {**st.session_state.get(_KEPT, {}), "page": page}
+
+
+def _pick_both(found: Choices, default: tuple[str, str]) -> tuple[str, str]:
+    wanted = [_wanted(found, key) for key in KEYS]
+    if wanted[0] and not wanted[1]:
+        default = (default[0], found.other(wanted[0], base=False) or default[1])
+    elif wanted[1] and not wanted[0]:
+        default = (found.other(wanted[1], base=True) or default[0], default[1])
+    base = _pick("Base", KEYS[0], found, wanted[0] or default[0])
+    return base, _pick("Candidate", KEYS[1], found, wanted[1] or default[1])
+
+
+def _wanted(found: Choices, key: str) -> str | None:
+    """The side that the URL asks for; one that is not there is said, and the default shown."""
+    value = state.asked(key)
+    if value is None:
+        return None
+    meant = found.meant(value)
+    if meant is None:
+        what = {"base": "base", "cand": "candidate"}[key]
+        state.say_unknown(what, value, found.references)
+    return meant
+
+
+def _pick(label: str, key: str, found: Choices, current: str) -> str:
+    """One picker. The URL holds the reference and the list shows words, which a bound widget can't; its key holds the
+    current value so that the browser's Back moves the selection too."""
+    options = list(found.references)
+    picked = st.sidebar.selectbox(
+        label,
+        options,
+        index=options.index(current),
+        format_func=lambda reference: name(found, reference),
+        key=f"{key}-{current}",
+    )
+    one = found.of(current)
+    if one is not None:
+        st.sidebar.caption(about(one))
+    if picked is not None and picked != current:
+        st.query_params[key] = picked
+        st.rerun()
+    return current
+
+
+def name(found: Choices, reference: str) -> str:
+    """How a side is listed: ``2.14.1+cpu · run 7@2``, ``2.14.1+cpu · newest``. Select boxes show it as plain text."""
+    one = found.of(reference)
+    if one is None:
+        return f"{reference} · newest run with it"
+    return f"{one.torch or 'torch unknown'} · {reference}" + (f" · {one.label}" if one.label else "")
+
+
+def about(one: Choice) -> str:
+    """Which run a side is of: its purpose, when it began, and whether it is finished."""
+    words = [f"run {one.run}", one.purpose, one.started_at.strftime("%Y-%m-%d %H:%M")]
+    if not one.finished:
+        words.append("not finished")
+    return " · ".join(words)
+
+
+def sides(database: Database) -> tuple[str, str] | None:
+    """The two references that are picked; None, with the reason and the command that helps on the page, where the
+    database has no two sides. ``draw`` has drawn the pickers."""
+    kept: tuple[str, str] | None = st.session_state.get(_DRAWN)
+    if kept is None:
+        _nothing_to_compare(database, read(database, recorded.choices))
+    return kept
+
+
+def current(database: Database) -> Compared | None:
+    """The comparison of the sides that are picked; None after the page was told why there is none."""
+    picked = sides(database)
+    return compared(database, *picked) if picked else None
+
+
+def compared(database: Database, base: str, cand: str) -> Compared | None:
+    """The comparison of two references, read once until something is recorded; None, with the reason on the page,
+    where they can't be compared. Where no cell is comparable there still is one: ``verdicts.compared`` is 0."""
+    try:
+        return _compared(database.url, database.stamp, base, cand, database)
+    except UserError as error:
+        found = data.unavailable("These two can't be compared", error)
+        with st.container(border=True, key="no-comparison"):
+            st.subheader(found.title, anchor=False)
+            st.text(found.sentence)
+            if found.command:
+                st.code(found.command, language="bash")
+        return None
+
+
+# Not a copy for each reader, as data.read gives: the records are frozen, and there are many.
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _compared(url: str, stamp: tuple[int, ...], base: str, cand: str, _database: Database) -> Compared:
+    with data.connected(_database) as reads:
+        base_ref, cand_ref = comparison.resolve(reads, base, cand)
+        loaded = comparison.load(reads, base_ref, cand_ref)
+    verdicts = compare(loaded.base, loaded.candidate, loaded.pairs)
+    return Compared(verdicts, loaded.pairs, base_ref, cand_ref)
+
+
+def _nothing_to_compare(database: Database, found: Choices) -> None:
+    """What is missing for a comparison: any run, or a second side."""
+    if not found.environments:
+        empty.nothing_evaluated(database)
+        return
+    only = found.environments[0]
+    with st.container(border=True, key="one-side"):
+        st.subheader("One torch version only: nothing to compare yet", anchor=False)
+        st.text(
+            f"All that is recorded is torch {only.torch or 'unknown'} in run {only.run}. This evaluates it and another "
+            "version side by side, in turns, which is what a verdict about times needs:"
+        )
+        st.code(command(database, only.torch), language="bash")
+        st.caption("Write the version that you may move to in place of `NEWER`.")
+
+
+def command(database: Database, torch: str | None) -> str:
+    """The command that measures this version beside a newer one."""
+    older = shlex.quote((torch or "OLDER").partition("+")[0])
+    return f"{UPGRADE} {older} NEWER{database.option}"

@@ -1,0 +1,57 @@
+"""Ways from one page to another."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import comparing, state
+from app.data import Database, read
+from db.queries import history
+from evaluator.verdicts.sides import CellName
+
+
+def open_why(
+    database: Database,
+    cell: CellName,
+    evaluation: int,
+    other: int | None = None,
+    machine: str | None = None,
+) -> None:
+    """Go to the evidence of an evaluation, beside that of the ``other`` side of a comparison if there is one.
+
+    ``machine``: where it was measured, if that is not sure to be the one that Why shows at first.
+    """
+    # The comparison goes along, so that the browser's Back finds it where it was.
+    sides = {key: value for key in comparing.KEYS if (value := state.asked(key)) is not None}
+    asked = {**sides, **cell_query(database, cell), "e": str(evaluation)}
+    if other is not None and other != evaluation:
+        asked["vs"] = str(other)
+    if machine is not None and machine != read(database, history.machines)["machine"].iloc[0]:
+        asked["machine"] = machine
+    st.switch_page("views/why.py", query_params=asked)
+
+
+def open_workload(database: Database, cell: CellName) -> None:
+    """Go to the history of a cell's workload over torch versions."""
+    sides = {key: value for key in comparing.KEYS if (value := state.asked(key)) is not None}
+    asked = {**sides, **cell_query(database, cell), "b": cell.bucket}
+    st.switch_page("views/workload.py", query_params=asked)
+
+
+def cell_query(database: Database, cell: CellName) -> dict[str, str]:
+    """The URL's values that mean this cell, without those that a page takes anyway.
+
+    A bound widget takes its default value out of the URL in a step of its own, and the browser's Back would come back
+    to that step for ever.
+    """
+    names = read(database, history.workload_names)
+    found = read(database, history.choices, cell.workload)
+    if found is None:
+        return {}
+    wanted = {
+        "w": (cell.workload, names),
+        "b": (cell.bucket, found.buckets),
+        "variant": (cell.variant, found.variants),
+        "target": (cell.target, found.targets),
+    }
+    return {key: value for key, (value, known) in wanted.items() if list(known[:1]) != [value]}

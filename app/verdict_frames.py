@@ -1,0 +1,197 @@
+"""From verdicts to the frames that the Verdict page lists and draws. Pure: no Streamlit, no database."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import pandas as pd
+
+from app import theme
+from evaluator.report import phrases
+from evaluator.report.sections import Row, by_size
+from evaluator.verdicts.findings import CellVerdict, Finding, Verdicts
+from evaluator.verdicts.words import BAD
+
+# group -> its title; the first five are always offered, the others where they have something.
+GROUPS: Final = {
+    "regressed": "Regressed",
+    "improved": "Improved",
+    "changed": "Changed",
+    "inconclusive": "Inconclusive",
+    "not_compared": "Not compared",
+    "flaky": "Flaky",
+    "explains": "Only explains",
+    "unchanged": "Unchanged",
+}
+ALWAYS: Final = ("regressed", "improved", "changed", "inconclusive", "not_compared")
+MEANINGS: Final = {
+    "regressed": "Worse on the candidate: newly failing, or by more than chance and the margin.",
+    "improved": "Better on the candidate by more than chance and the margin, or fixed.",
+    "changed": "Different, with no better or worse side.",
+    "inconclusive": "The measurements allow both no change and a change that counts.",
+    "not_compared": "There is nothing to compare; this is not the same as unchanged.",
+    "flaky": "A difference that a fresh rerun did not show again.",
+    "explains": "Eager times, memory and the like: they explain, and do not count for the answer.",
+    "unchanged": "Shown to be equal within the margin; exact facts: equal.",
+}
+COLUMNS: Final = (
+    "workload",
+    "bucket",
+    "variant",
+    "target",
+    "metric",
+    "unit",
+    "base",
+    "candidate",
+    "change",
+    "low",
+    "high",
+    "interval",
+    "verdict",
+    "confirmed",
+    "why",
+    "metric_name",
+    "base_evaluation",
+    "candidate_evaluation",
+)
+# Rows of the forest plot: a browser draws them all, and nobody reads more.
+MOST_ROWS: Final = 200
+# Rows that are drawn unless all are asked for.
+FEW_ROWS: Final = 40
+
+
+def group_of(finding: Finding) -> str:
+    """The group of ``GROUPS`` in which a finding is listed."""
+    if finding.verdict in ("flaky", "changed", "not_compared", "unchanged"):
+        return finding.verdict
+    if not finding.gating:
+        return "explains"
+    if finding.verdict in BAD:
+        return "regressed"
+    return "improved" if finding.verdict in ("improved", "fixed") else "inconclusive"
+
+
+def grouped(verdicts: Verdicts) -> dict[str, list[Row]]:
+    """The findings of every group, worst first. A cell that was not compared is one row, whatever its findings; facts
+    that explain and did not change are left out."""
+    found: dict[str, list[Row]] = {group: [] for group in GROUPS}
+    for cell in verdicts.cells:
+        for finding in cell.findings[:1] if not cell.compared else cell.findings:
+            group = group_of(finding)
+            if group != "unchanged" or finding.gating:
+                found[group].append(Row(cell, finding))
+    return {
+        group: sorted(rows, key=lambda row: row.finding.more_replicas or math.inf)
+        if group == "inconclusive"
+        else list(by_size(rows))
+        for group, rows in found.items()
+    }
+
+
+def table(rows: Iterable[Row]) -> pd.DataFrame:
+    """One row a finding: ``COLUMNS``. ``base``/``candidate`` as shown, with their unit; ``change``, ``low`` and ``high``
+    in percent where there is an estimate; ``why``: cause, reasons, or what differs."""
+    return pd.DataFrame([_listed(row.cell, row.finding) for row in rows], columns=pd.Index(COLUMNS))
+
+
+def _listed(cell: CellVerdict, finding: Finding) -> dict[str, Any]:
+    estimate = finding.estimate
+    whole = not cell.compared
+    return {
+        "workload": cell.cell.workload,
+        "bucket": cell.cell.bucket,
+        "variant": cell.cell.variant,
+        "target": cell.cell.target,
+        "metric": "the whole cell" if whole else theme.metric_title(finding.metric),
+        "unit": finding.unit,
+        "base": phrases.value(finding.base, finding.unit) if finding.base is not None else None,
+        "candidate": phrases.value(finding.candidate, finding.unit)
+        if finding.candidate is not None
+        else None,
+        "change": percent(estimate.ratio) if estimate else None,
+        "low": percent(estimate.low) if estimate else None,
+        "high": percent(estimate.high) if estimate else None,
+        "interval": f"{phrases.percent(estimate.low)} to {phrases.percent(estimate.high)}"
+        if estimate
+        else None,
+        "verdict": theme.verdict_text(finding.verdict, finding.confirmed),
+        "confirmed": phrases.confirmation(finding) or None,
+        "why": why(finding),
+        "metric_name": finding.metric,
+        "base_evaluation": cell.base_evaluation,
+        "candidate_evaluation": cell.candidate_evaluation,
+    }
+
+
+def why(finding: Finding) -> str:
+    """What is known beside the numbers: the likely cause of what is worse, what would settle what is open, the reason
+    of what was not compared, and what differs in what is no time."""
+    if finding.verdict in BAD:
+        cause = phrases.cause(finding.cause)
+        said = "cause unknown" if cause == phrases.UNKNOWN else cause
+        return f"{finding.text}; {said}" if finding.estimate is None and finding.text not in said else said
+    if finding.verdict == "not_compared":
+        return finding.text or phrases.reasons(finding.reasons)
+    open_ = (phrases.more_replicas(finding), phrases.reasons(finding.reasons))
+    said = "; ".join(one for one in open_ if one) if finding.kind in ("time", "memory") else finding.text
+    return said or finding.text
+
+
+def percent(ratio: float) -> float | None:
+    """A ratio as a difference in percent; None for one that is not finite."""
+    return (ratio - 1) * 100 if math.isfinite(ratio) else None
+
+
+def metrics_with_ratios(verdicts: Verdicts) -> list[str]:
+    """Metrics of which some cell has an estimate: those that count for the answer first, warm times before compiles."""
+    gating: dict[str, bool] = {}
+    for cell in verdicts.cells:
+        for one in cell.findings:
+            if one.estimate is not None:
+                gating[one.metric] = gating.get(one.metric, False) or one.gating
+    return sorted(gating, key=lambda name: (not gating[name], not name.startswith("compiled."), name))
+
+
+def forest(verdicts: Verdicts, metric: str) -> pd.DataFrame:
+    """One row a cell with an estimate of ``metric``, slowest first: cell (unique), ratio, low, high (ratios), margin_low,
+    margin_high, verdict, tone, label, values, evaluation."""
+    cells = [(cell, one) for cell in verdicts.cells for one in cell.findings if one.metric == metric]
+    several = {
+        field: len({getattr(cell.cell, field) for cell in verdicts.cells}) > 1
+        for field in ("variant", "target")
+    }
+    rows = [
+        _drawn(cell, one, several) for cell, one in cells if one.estimate and _drawable(one.estimate.ratio)
+    ]
+    rows.sort(key=lambda row: -row["ratio"])
+    columns = ("cell", "ratio", "low", "high", "margin_low", "margin_high", "verdict", "word", "label")
+    return pd.DataFrame(rows, columns=pd.Index([*columns, "interval", "values", "evaluation"]))
+
+
+def _drawable(ratio: float) -> bool:
+    return 0 < ratio < math.inf
+
+
+def _drawn(cell: CellVerdict, finding: Finding, several: Mapping[str, bool]) -> dict[str, Any]:
+    estimate = finding.estimate
+    assert estimate is not None
+    name = cell.cell
+    parts = [name.workload, name.bucket, *(getattr(name, field) for field, many in several.items() if many)]
+    settled = finding.verdict == "unchanged"
+    return {
+        "cell": " · ".join(parts),
+        "ratio": round(estimate.ratio, 5),
+        # An interval may be open; a drawing can't be.
+        "low": round(max(estimate.low, estimate.ratio / 100), 5),
+        "high": round(min(estimate.high, estimate.ratio * 100), 5),
+        "margin_low": round(1 / (1 + estimate.margin), 5),
+        "margin_high": round(1 + estimate.margin, 5),
+        "verdict": finding.verdict,
+        "word": theme.verdict_text(finding.verdict, finding.confirmed),
+        "label": "" if settled else f"{phrases.percent(estimate.ratio)}",
+        "interval": phrases.interval(estimate),
+        "values": phrases.change(finding),
+        "evaluation": cell.candidate_evaluation,
+    }

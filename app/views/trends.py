@@ -1,0 +1,96 @@
+"""Trends: better over time? Geometric means, pass rate, breaks, recompiles and compile phases over the same cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import streamlit as st
+
+from app import data, empty, state, trend_controls, trend_data, trend_panels, trend_tables
+from app.data import Database, read
+from app.trend_data import Recorded, Shown
+from app.trend_panels import Specs
+from db.queries import trends
+
+TABS: Final = ("Ratios", "Pass rate", "Breaks and recompiles", "Compile phases", "Cells")
+
+
+# Not a copy for each reader, as data.read gives: these frames are large, and nothing changes them.
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _recorded(
+    url: str, stamp: tuple[int, ...], scope: trends.Scope, metric: str, _database: Database
+) -> Recorded:
+    with data.connected(_database) as reads:
+        points, at = trends.recorded(reads, scope, trend_data.metrics_with(metric))
+    return trend_data.recorded(scope.over, metric, points, at)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _shown(
+    url: str, stamp: tuple[int, ...], scope: trends.Scope, metric: str, reference: str | None, _of: Recorded
+) -> tuple[Shown, Specs]:
+    found = trend_data.shown(_of, reference)
+    return found, trend_panels.specs(_of, found)
+
+
+def charts(of: Recorded, shown: Shown, drawn: Specs, at: str) -> list[str | None]:
+    """Two rows of two charts; the points that were clicked."""
+    (first, second), (third, fourth) = st.columns(2), st.columns(2)
+    with first:
+        clicks = [trend_panels.ratios(of, shown, drawn, at)]
+    with second:
+        clicks.append(trend_panels.outcomes(of, drawn, at))
+    with third:
+        clicks.append(trend_panels.graphs(of, shown, drawn, at))
+    with fourth:
+        clicks.append(trend_panels.phases(of, shown, drawn, at))
+    return clicks
+
+
+def tables(drawers: Sequence[Callable[[], str | None]]) -> str | None:
+    """The tab that is open, in the order of TABS; the point that was clicked in it."""
+    for tab, draw in zip(
+        st.tabs(TABS, key="table", bind="query-params", on_change="rerun"), drawers, strict=True
+    ):
+        if tab.open:
+            with tab:
+                return draw()
+    return None
+
+
+def page(database: Database) -> None:
+    st.title("Trends", anchor=False)
+    known = read(database, trends.choices)
+    if not known.targets:
+        empty.nothing_evaluated(database)
+        return
+    trend_controls.come_back()
+    metric, scope = trend_controls.choose(known)
+    of = _recorded(database.url, database.stamp, scope, metric, database)
+    if not of.points:
+        st.info("Nothing was evaluated with this target, variant and machine: choose others.")
+        return
+    reference = trend_controls.pick_reference(of)
+    shown, drawn = _shown(database.url, database.stamp, scope, metric, reference, of)
+    at = trend_controls.picked_point(of, shown.same)
+    if len(of.points) == 1:
+        trend_panels.alone(database, of)
+    else:
+        st.markdown(trend_data.headline(of, shown, at))
+    clicks = charts(of, shown, drawn, at)
+    drawers = (
+        lambda: trend_tables.ratios(of, shown.ratios, at),
+        lambda: trend_tables.outcomes(of, shown.outcomes, at),
+        lambda: trend_tables.graphs(of, shown.graphs, at),
+        lambda: trend_tables.phases(of, shown.phases, at),
+        lambda: trend_tables.cells(database, scope, of, shown.same, at),
+    )
+    clicks.append(tables(drawers))
+    moved = next((point for point in clicks if point is not None and point != at), None)
+    if moved is not None:
+        st.query_params[trend_controls.AT[of.over]] = moved
+        st.rerun()
+
+
+page(state.database())

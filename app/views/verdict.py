@@ -1,0 +1,148 @@
+"""Verdict: may I move to this torch? The answer, what it rests on, and each finding with a way to its evidence."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pandas as pd
+import streamlit as st
+
+from app import answer, choices, comparing, links, state, tables, theme, verdict_chart
+from app import verdict_frames as frames
+from app.comparing import Compared
+from app.data import Database
+from evaluator.report.sections import Row
+from evaluator.verdicts.findings import CellVerdict
+
+_SHOWN: Final = "_shown"
+
+
+def pick_group(groups: dict[str, list[Row]]) -> str:
+    """Which findings to list; the URL's, at first the first group that has any."""
+    offered = [group for group in frames.GROUPS if group in frames.ALWAYS or groups[group]]
+    wanted = state.asked("show")
+    if wanted is None and state.asked("e") is not None:
+        # On the way back from Why the URL is for a step that of the page one went to.
+        wanted = st.session_state.get(_SHOWN)
+    if wanted is not None and wanted not in frames.GROUPS:
+        state.say_unknown("group of findings", wanted, offered)
+    current = wanted if wanted in offered else next((one for one in offered if groups[one]), offered[0])
+    picked = st.segmented_control(
+        "Findings",
+        offered,
+        default=current,
+        required=True,
+        format_func=lambda group: f"{frames.GROUPS[group]} {len(groups[group]):,}",
+        key=f"show-{current}",
+        label_visibility="collapsed",
+    )
+    if picked != current:
+        st.query_params["show"] = picked
+        st.rerun()
+    st.session_state[_SHOWN] = current
+    return current
+
+
+def columns_of(group: str, shown: pd.DataFrame) -> dict[str, Any]:
+    """The columns that say something about this group."""
+    several = [name for name in ("variant", "target") if shown[name].nunique() > 1]
+    doubtful = shown["confirmed"].isin(["unconfirmed", "rerun disagreed"]).any()
+    columns = {
+        "workload": tables.text("workload", width=140),
+        "bucket": tables.text("bucket", width=115),
+        **{name: tables.text(name, width=80) for name in several},
+        "metric": tables.text("metric", width=120),
+    }
+    if group != "not_compared":
+        columns |= {
+            "base": tables.text("base", width=75),
+            "candidate": tables.text("candidate", width=80),
+            "change": st.column_config.NumberColumn(
+                "change", format="%+.1f%%", width=65, help="Candidate against base"
+            ),
+            "interval": tables.text("95% interval", width=120),
+            "verdict": tables.text("verdict", width=165 if doubtful else 100),
+        }
+    return columns | {"why": tables.text("why" if group != "regressed" else "likely cause")}
+
+
+def findings(database: Database, found: Compared) -> None:
+    """The findings of one group, worst first; a row opens its evidence."""
+    groups = frames.grouped(found.verdicts)
+    group = pick_group(groups)
+    shown = frames.table(groups[group])
+    if shown.empty:
+        compared = f"{found.verdicts.compared:,} of {found.verdicts.total:,} cells compared"
+        st.caption(f"{frames.GROUPS[group]}: nothing, with {compared}. {frames.MEANINGS[group]}")
+        return
+    row = tables.show(
+        shown,
+        columns_of(group, shown),
+        key=f"findings-{group}",
+        rows=8,
+        pick="cell",
+        csv=f"{group}.csv",
+        caption=f"{frames.MEANINGS[group]} Click a row to see why.",
+    )
+    if row is not None:
+        open_why(database, groups[group][row].cell)
+
+
+def open_why(database: Database, cell: CellVerdict) -> None:
+    """Go to a cell's evidence on both sides, or on the one that has any."""
+    side = cell.candidate_evaluation if cell.candidate_evaluation is not None else cell.base_evaluation
+    if side is not None:
+        links.open_why(database, cell.cell, side, cell.base_evaluation)
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def spec(about: tuple[Any, ...], _drawn: pd.DataFrame) -> dict[str, Any]:
+    """The chart of these rows; ``about`` says what they are of. Making it costs more than all else on this page."""
+    made: dict[str, Any] = verdict_chart.forest(_drawn, title=theme.metric_title(about[-2])).to_dict()
+    return made
+
+
+def forest(database: Database, found: Compared) -> None:
+    """Every cell's ratio of one metric, with its interval; a row opens its evidence."""
+    metrics = frames.metrics_with_ratios(found.verdicts)
+    if not metrics:
+        st.caption("No time has an interval on both sides: that takes 4 replicas a side.")
+        return
+    left, right = st.columns([1, 3], vertical_alignment="bottom")
+    with left:
+        metric = choices.pick("Ratios of", "plot", metrics, what="metric", page="verdict")
+    frame = frames.forest(found.verdicts, metric)
+    everything = len(frame) > frames.FEW_ROWS and right.toggle(
+        f"Draw up to {frames.MOST_ROWS} rows, not the {frames.FEW_ROWS} slowest",
+        key="rows",
+        bind="query-params",
+    )
+    drawn = frame.head(frames.MOST_ROWS if everything else frames.FEW_ROWS)
+    left_out = f"; the {len(drawn)} slowest are drawn" if len(drawn) < len(frame) else ""
+    right.caption(
+        f"{len(frame):,} of {found.verdicts.total:,} cells have this ratio{left_out}. Point and line: the ratio and its "
+        "interval. Grey: too small to matter. Click a row to see why."
+    )
+    about = (database.url, database.stamp, found.base, found.cand, metric, len(drawn))
+    event: Any = st.vega_lite_chart(spec(about, drawn), key=f"forest-{metric}", on_select="rerun")
+    for chosen in event.selection.get(verdict_chart.PICKED) or []:
+        evaluation = chosen.get("evaluation")
+        cell = next((one for one in found.verdicts.cells if one.candidate_evaluation == evaluation), None)
+        if cell is not None:
+            open_why(database, cell)
+
+
+def page(database: Database) -> None:
+    head = st.empty()
+    found = comparing.current(database)
+    if found is None:
+        # Why there is none was said below this place.
+        head.title("Verdict", anchor=False)
+        return
+    answer.box(database, found)
+    answer.cards(found)
+    findings(database, found)
+    forest(database, found)
+
+
+page(state.database())

@@ -1,0 +1,233 @@
+"""Sentences, cards, rows and the forest plot, from verdicts made by hand."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from app import verdict_cards, verdict_chart, verdict_words
+from app import verdict_frames as frames
+from db.queries.sides import Measured
+from evaluator.report.sections import sections
+from evaluator.verdicts.findings import (
+    Cause,
+    CellVerdict,
+    Differences,
+    Estimate,
+    Finding,
+    Moved,
+    Verdicts,
+)
+from evaluator.verdicts.sides import CellName
+from evaluator.verdicts.words import Answer, Verdict
+
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
+
+
+def estimate(ratio: float, spread: float = 1.02, margin: float = 0.03) -> Estimate:
+    return Estimate(ratio, ratio / spread, ratio * spread, 0.95, margin, 5, 5)
+
+
+def time(ratio: float, verdict: Verdict, *, metric: str = "compiled.wall_ms", **changes: Any) -> Finding:
+    given = {
+        "metric": metric,
+        "kind": "time",
+        "verdict": verdict,
+        "gating": True,
+        "confirmed": True if verdict == "regressed" else None,
+        "base": 2.0,
+        "candidate": 2.0 * ratio,
+        "unit": "ms",
+        "text": "",
+        "estimate": estimate(ratio),
+    }
+    return Finding(**(given | changes))
+
+
+def count(metric: str, base: int, candidate: int) -> Finding:
+    verdict: Verdict = "unchanged" if base == candidate else "regressed" if candidate > base else "improved"
+    text = f"{metric}: {base} -> {candidate}"
+    return Finding(metric, "count", verdict, True, True, base, candidate, None, text)
+
+
+def cell(workload: str, bucket: str, *findings: Finding, verdict: Verdict | None = None) -> CellVerdict:
+    worst = verdict or findings[0].verdict
+    name = CellName(workload, bucket, "default", "cpu")
+    number = abs(hash((workload, bucket))) % 1000
+    return CellVerdict(name, worst, True, findings, Differences(), number, number + 1000)
+
+
+def whole(*cells: CellVerdict, answer: Answer = "Upgrade", excepted: tuple[str, ...] = ()) -> Verdicts:
+    compared = sum(one.compared for one in cells)
+    title = f"{answer} {', '.join(excepted)}" if excepted else answer
+    text = f"{title}: that is why; {compared} of {len(cells)} cells compared."
+    moved = (Moved("torch", "2.13.0", "2.14.1", "torch"), Moved("torch_git", "a", "b", "torch"))
+    return Verdicts(
+        "torch 2.13.0", "torch 2.14.1", moved, (), cells, (), answer, text, excepted, compared, len(cells)
+    )
+
+
+MISSING = Finding(
+    "status", "status", "not_compared", True, None, None, None, None, "no such cell", ("one_side_missing",)
+)
+
+
+def test_headline_names_the_buckets_where_only_some_are_worse() -> None:
+    found = whole(
+        cell("w", "n=1", time(1.2, "regressed")),
+        cell("w", "n=2", time(1.0, "unchanged")),
+        cell("v", "n=1", time(1.2, "regressed")),
+        answer="Upgrade except",
+        excepted=("w", "v"),
+    )
+    assert verdict_words.headline(found) == ":orange[!] Upgrade, except `w` at `n=1`, `v`"
+
+
+@pytest.mark.parametrize(
+    ("answer", "excepted"),
+    [("Upgrade", ()), ("Hold", ()), ("Not enough evidence", ()), ("Upgrade except", ("a: b; c",))],
+)
+def test_reason_is_neither_the_answer_nor_the_coverage(answer: Answer, excepted: tuple[str, ...]) -> None:
+    found = whole(cell("w", "n=1", time(1.0, "unchanged")), answer=answer, excepted=excepted)
+    assert verdict_words.because(found) == "That is why."
+
+
+def test_offender_is_said_with_interval_and_cause() -> None:
+    worse = time(1.124, "regressed", cause=Cause("kernels_changed", "2 kernels for 1", layer="inductor"))
+    found = whole(cell("w", "n=1", worse), cell("v", "n=1", time(1.05, "regressed")))
+    assert verdict_words.offender(found, sections(found)) == (
+        "**Worst:** Compiled call **+12.4%** (95% interval +10.2% to +14.6%; 2.00 ms → 2.25 ms) in `w` at `n=1`, "
+        "confirmed. Likely cause: `2 kernels for 1; layer that moved: Inductor`. Something is worse in 1 more cell."
+    )
+
+
+def test_largest_slowdown_is_said_where_nothing_is_worse() -> None:
+    found = whole(cell("w", "n=1", time(0.8, "improved")), cell("v", "n=1", time(1.01, "unchanged")))
+    said = verdict_words.offender(found, sections(found))
+    assert said is not None
+    assert said.startswith("**Largest slowdown:** Compiled call **+1.0%**")
+    assert said.endswith("in `v` at `n=1`: = unchanged.")
+    nothing = whole(cell("w", "n=1", MISSING))
+    assert verdict_words.offender(nothing, sections(nothing)) is None
+
+
+def test_coverage_says_why_cells_were_not_compared() -> None:
+    found = whole(cell("w", "n=1", time(1.0, "unchanged")), cell("v", "n=1", MISSING))
+    said = verdict_words.coverage(found, sections(found).not_compared)
+    assert said == "**1 of 2 cells compared**; ○ 1 not compared: `one side did not evaluate this cell (1)`"
+
+
+def test_a_commit_is_not_said_to_have_moved() -> None:
+    assert verdict_words.moved(whole()) == "only `torch 2.13.0 → 2.14.1` moved"
+
+
+def test_when_it_was_measured() -> None:
+    done = Measured(7, "upgrade", NOW - timedelta(hours=9), NOW - timedelta(hours=6), "m")
+    going = Measured(8, "evaluate", NOW - timedelta(hours=1), None, "m")
+    assert verdict_words.measured([done], NOW) == "measured in turns in run 7 (6 h ago)"
+    assert verdict_words.measured([done, going], NOW) == (
+        "measured at different times in run 7 (6 h ago) and run 8 (1 h ago); run 8 is not finished"
+    )
+
+
+def test_geometric_mean_is_over_cells_that_both_sides_have() -> None:
+    found = whole(
+        cell("a", "n=1", time(2.0, "regressed")),
+        cell("b", "n=1", time(0.5, "improved")),
+        # Too few replicas for an interval: the medians still are there.
+        cell("c", "n=1", time(1.0, "inconclusive", estimate=None)),
+        cell("d", "n=1", MISSING),
+    )
+    card = verdict_cards.cards(found)[1]
+    assert (card.value, card.detail) == ("×1.000", "3 cells · ▲ 1 worse · ▼ 1 better · ? 1 open")
+
+
+def test_the_time_on_the_device_is_the_latency_where_there_is_one() -> None:
+    both = cell("a", "n=1", time(1.5, "regressed", metric="compiled.stream_ms"), time(1.0, "unchanged"))
+    assert verdict_cards.cards(whole(both))[1].value == "×1.500"
+
+
+def test_nothing_compared_is_no_number() -> None:
+    assert [card.value for card in verdict_cards.cards(whole(cell("d", "n=1", MISSING)))] == ["–"] * 5
+
+
+def test_correctness_tells_wrong_failing_and_not_judged_apart() -> None:
+    def judged(verdict: Verdict) -> Finding:
+        return Finding("accuracy", "accuracy", verdict, True, True, "pass", "fail", None, "")
+
+    failing = Finding("status", "status", "newly_failing", True, True, "ok", "crashed", None, "")
+    drifted = Finding("drift", "drift", "changed", False, None, None, None, None, "")
+    found = whole(
+        cell("a", "n=1", judged("unchanged"), drifted),
+        cell("b", "n=1", judged("regressed")),
+        cell("c", "n=1", failing, judged("not_compared")),
+        cell("d", "n=1", time(1.0, "unchanged")),
+        cell("e", "n=1", MISSING),
+    )
+    card = verdict_cards.cards(found)[0]
+    assert card.value == "1 of 4"
+    assert card.detail == "✗ 1 newly failing · ✗ 1 wrong now · ○ 1 not judged · ≠ 1 outputs differ"
+
+
+def test_breaks_that_came_and_went_do_not_cancel() -> None:
+    found = whole(
+        cell("a", "n=1", count("graph_breaks", 0, 2), count("recompiles", 1, 1)),
+        cell("b", "n=1", count("graph_breaks", 3, 2), count("recompiles", 1, 0)),
+    )
+    card = verdict_cards.cards(found)[3]
+    assert (card.value, card.detail) == ("+2 −1", "recompiles −1 · 2 cells")
+
+
+def test_every_finding_is_in_one_group_and_a_silent_cell_is_one_row() -> None:
+    eager = time(1.1, "regressed", metric="eager.wall_ms", gating=False, confirmed=False)
+    found = whole(
+        cell("a", "n=1", time(1.1, "regressed"), eager),
+        cell("b", "n=1", time(1.0, "unchanged"), count("graph_breaks", 1, 1)),
+        cell("c", "n=1", MISSING, MISSING),
+    )
+    sizes = {group: len(rows) for group, rows in frames.grouped(found).items() if rows}
+    assert sizes == {"regressed": 1, "explains": 1, "unchanged": 2, "not_compared": 1}
+
+
+def test_a_row_has_values_change_and_interval() -> None:
+    found = whole(cell("a", "n=1", time(1.1, "regressed")))
+    (row,) = frames.table(frames.grouped(found)["regressed"]).to_dict("records")
+    assert (row["base"], row["candidate"], row["interval"]) == ("2.00 ms", "2.20 ms", "+7.8% to +12.2%")
+    assert row["change"] == pytest.approx(10)
+    assert (row["verdict"], row["confirmed"], row["why"]) == ("▲ regressed", "confirmed", "cause unknown")
+
+
+def test_forest_is_slowest_first_and_draws_open_intervals() -> None:
+    wide = time(1.3, "inconclusive", estimate=Estimate(1.3, 0.0, math.inf, 0.95, 0.03, 4, 4))
+    found = whole(
+        cell("a", "n=1", time(0.9, "improved")),
+        cell("b", "n=1", wide),
+        cell("c", "n=1", MISSING),
+        cell("d", "n=1", time(1.0, "unchanged", estimate=None)),
+    )
+    drawn = frames.forest(found, "compiled.wall_ms")
+    assert list(drawn["cell"]) == ["b · n=1", "a · n=1"]
+    assert drawn[["ratio", "low", "high"]].map(math.isfinite).all(axis=None)
+    spec = verdict_chart.forest(drawn, title="Compiled call").to_dict()
+    scale = spec["layer"][0]["encoding"]["x"]["scale"]
+    assert scale["type"] == "log"
+    low, high = scale["domain"]
+    assert 0 < low < 1 < high
+
+
+def test_axis_is_never_narrower_than_what_counts() -> None:
+    drawn = frames.forest(whole(cell("a", "n=1", time(1.0, "unchanged"))), "compiled.wall_ms")
+    low, high = verdict_chart.domain(drawn)
+    assert low < 1 / 1.06
+    assert high > 1.06
+    assert 1 in verdict_chart.ticks(low, high)
+
+
+def test_metrics_that_count_come_first() -> None:
+    eager = time(1.0, "unchanged", metric="eager.wall_ms", gating=False)
+    cold = time(1.0, "unchanged", metric="compile.cold_s")
+    found = whole(cell("a", "n=1", eager, cold, time(1.0, "unchanged")))
+    assert frames.metrics_with_ratios(found) == ["compiled.wall_ms", "compile.cold_s", "eager.wall_ms"]

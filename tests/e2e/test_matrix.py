@@ -1,0 +1,95 @@
+"""Matrix and Coverage in a real browser: a click on a tile or a row opens its evidence, and Back finds the page again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.app import upgrades
+from tests.e2e.browser import CHROMIUM, ROOT, Watched, launch, served
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path(CHROMIUM).exists(), reason=f"no {CHROMIUM}: apt-get install chromium"),
+]
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    database = upgrades.upgrade(tmp_path_factory.mktemp("e2e") / "upgrade.db")
+    with served(database, cwd=ROOT, target="app") as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        opened = launch(playwright)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def watched(browser: Browser) -> Iterator[Watched]:
+    context = browser.new_context(viewport={"width": 1280, "height": 1200})
+    one = Watched(context.new_page())
+    yield one
+    context.close()
+    assert one.errors == []
+    assert one.foreign == []
+
+
+def query(watched: Watched) -> dict[str, str]:
+    return {key: values[0] for key, values in parse_qs(urlsplit(watched.page.url).query).items()}
+
+
+def heading(watched: Watched, name: str) -> None:
+    watched.page.get_by_role("heading", name=name).wait_for()
+    watched.settle()
+
+
+def click_the_first_tile(watched: Watched) -> None:
+    watched.charts_drawn(1)
+    box = watched.page.locator('[data-testid="stVegaLiteChart"] :is(canvas, svg)').first.bounding_box()
+    assert box is not None
+    # Below the legend and the axis, right of the workloads' names.
+    watched.page.mouse.click(box["x"] + 250, box["y"] + 150)
+
+
+def click_the_first_row(watched: Watched) -> None:
+    box = watched.page.locator('[data-testid="stDataFrame"]').first.bounding_box()
+    assert box is not None
+    watched.page.mouse.click(box["x"] + 60, box["y"] + 45)
+
+
+def test_a_tile_opens_its_two_evaluations_and_back_finds_the_metric(watched: Watched, url: str) -> None:
+    watched.visit(f"{url}/matrix?m=compiled.wall_ms")
+    click_the_first_tile(watched)
+    heading(watched, "Why · models.llama")
+    asked = query(watched)
+    assert asked["w"] == "models.llama" and asked["e"] != asked["vs"]
+    watched.page.go_back()
+    heading(watched, "Matrix")
+    assert "compiled.wall_ms (Compiled call) in 13 of 15" in watched.page.inner_text('[data-testid="stMain"]')
+
+
+def test_a_tile_opens_its_workload(watched: Watched, url: str) -> None:
+    watched.visit(f"{url}/matrix")
+    watched.page.get_by_test_id("stMain").get_by_role("radio", name="Workload").click()
+    watched.settle()
+    click_the_first_tile(watched)
+    heading(watched, "models.llama")
+    assert urlsplit(watched.page.url).path == "/workload"
+
+
+def test_a_row_of_coverage_opens_its_evidence_and_back_returns(watched: Watched, url: str) -> None:
+    watched.visit(f"{url}/coverage?only=missing")
+    click_the_first_row(watched)
+    heading(watched, "Why · models.bert")
+    watched.page.go_back()
+    heading(watched, "Coverage")
