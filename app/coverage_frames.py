@@ -11,10 +11,9 @@ from app import theme
 from db.queries.coverage import NAMES
 from evaluator.verdicts.findings import CellVerdict, Verdicts
 from evaluator.verdicts.noise import USUAL_REPLICAS, detectable, floor
-from evaluator.verdicts.pairs import FAILED
 from evaluator.verdicts.policy import GATING_TIMES, Policy
 from evaluator.verdicts.sides import CellName, Pair
-from evaluator.verdicts.words import REASONS
+from evaluator.verdicts.words import FAILED, REASONS
 
 # What is known of a cell, worst gap first: an icon, and what is said. Each cell has one.
 STATES: Final[dict[str, tuple[str, str]]] = {

@@ -9,10 +9,9 @@ import pandas as pd
 
 from app.matrix_words import deciding, said, weight
 from evaluator.verdicts.findings import CellVerdict, Finding, Verdicts
-from evaluator.verdicts.pairs import FAILED
 from evaluator.verdicts.policy import DIAGNOSTIC_MEMORY, DIAGNOSTIC_TIMES, GATING_TIMES
 from evaluator.verdicts.sides import CellName, Pair
-from evaluator.verdicts.words import VERDICTS
+from evaluator.verdicts.words import FAILED, VERDICTS
 
 # Not a metric of its own: of each cell the finding that decides its verdict.
 WORST: Final = "verdict"

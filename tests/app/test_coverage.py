@@ -38,7 +38,12 @@ ELSEWHERE = MadeRun(
     "elsewhere", purpose="upgrade", machine="machine-2", started_at="2026-03-07T10:00:00+00:00"
 )
 CALIBRATION = MadeRun(
-    "calibration", (BASE,), purpose="calibrate", buckets=("n=4",), started_at="2026-02-01T10:00:00+00:00"
+    "calibration",
+    (BASE,),
+    replicas=4,
+    purpose="calibrate",
+    buckets=("n=4",),
+    started_at="2026-02-01T10:00:00+00:00",
 )
 
 
@@ -182,9 +187,9 @@ def test_noise_is_that_of_the_calibration_and_is_missing_without_one(
     # n=8 has one side only, so no difference of it is judged.
     assert set(frame["bucket"]) == {"n=4"}
     warm = frame[frame["metric"] == "compiled.wall_ms"].iloc[0]
-    assert (int(warm["calibrated"]), int(warm["replicas"])) == (5, 2)
-    # By hand: replicas' medians 2 and 4 ms, so the sd of their logs is log 2 / sqrt 2 = 0.49013.
-    assert warm["between"] == pytest.approx(49.013, abs=0.001)
+    assert (int(warm["calibrated"]), int(warm["replicas"])) == (5, 4)
+    # By hand: replicas' medians 2, 4, 2 and 4 ms, so each log is log 2 / 2 from the middle: sd sqrt(4 / 3) x that.
+    assert warm["between"] == pytest.approx(40.019, abs=0.001)
     assert warm["counts_from"] > 3
     other = coverage_frames.noise(compared(databases("upgrade")).pairs)
     assert other["calibrated"].isna().all() and other["between"].isna().all()
