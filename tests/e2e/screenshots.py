@@ -25,7 +25,15 @@ def take(
     """A picture of each page in each theme; returns their files. Fails on any error that the page reports."""
     folder.mkdir(parents=True, exist_ok=True)
     query = f"?{urlencode({'w': workload})}" if workload else ""
-    pages = {"verdict": "/", "runs": "/runs", "workload": f"/workload{query}", "why": f"/why{query}"}
+    pages = {
+        "verdict": "/",
+        "matrix": "/matrix",
+        "workload": f"/workload{query}",
+        "why": f"/why{query}",
+        "trends": "/trends",
+        "coverage": "/coverage",
+        "runs": "/runs",
+    }
     taken = []
     with sync_playwright() as playwright:
         browser = launch(playwright)

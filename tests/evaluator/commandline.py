@@ -69,6 +69,11 @@ def evaluator(folder: Path, *arguments: str, timeout: float = 600) -> subprocess
     )
 
 
+def said(stderr: str) -> list[str]:
+    """The lines of stderr without the remark that this machine is busy, which depends on what else it does."""
+    return [line for line in stderr.splitlines() if not line.startswith("this machine is busy")]
+
+
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     """Start a command in the folder; its progress comes on stderr, a line a finished unit."""
     return subprocess.Popen(

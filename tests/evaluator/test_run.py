@@ -13,6 +13,7 @@ from tests.evaluator.commandline import (
     document,
     evaluator,
     processes_below,
+    said,
     write_workload,
 )
 
@@ -54,7 +55,7 @@ def test_the_table_and_the_next_command_are_printed(recorded: dict[str, Any]) ->
 
 def test_progress_is_one_plain_line_a_unit(recorded: dict[str, Any]) -> None:
     # By hand: two compiles, a walk, an accuracy probe, two memory probes.
-    lines = recorded["stderr"].splitlines()
+    lines = said(recorded["stderr"])
     assert [line.split("]")[0] for line in lines] == [f"[{n}/6" for n in range(1, 7)]
     assert lines[-1].endswith("done")
 
@@ -207,7 +208,7 @@ def test_a_dry_run_says_what_it_would_do_and_leaves_nothing(folder: Path, record
 def test_a_selection_of_nothing_is_misuse_with_near_names(folder: Path, recorded: dict[str, Any]) -> None:
     done = evaluator(folder, "run", "qiuck", "--no-packs", "--workloads", "quick.py")
     assert done.returncode == 2
-    assert done.stderr == "error: no workload matches 'qiuck'; did you mean quick?\n"
+    assert said(done.stderr) == ["error: no workload matches 'qiuck'; did you mean quick?"]
 
 
 def test_list_describes_without_running(folder: Path, recorded: dict[str, Any]) -> None:
