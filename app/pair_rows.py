@@ -61,7 +61,8 @@ def headline(cell: CellVerdict) -> str:
         text += f". Likely cause: {phrases.cause(first.cause)}"
     elif first.verdict == "inconclusive":
         settles = (phrases.reasons(first.reasons), phrases.more_replicas(first))
-        text += f" ({'; '.join(one for one in settles if one)})"
+        # What the finding's own text says already is not said again.
+        text += f" ({'; '.join(one for one in settles if one and one not in text)})"
     if others:
         titles = [theme.metric_title(one.metric) for one in others]
         text += f". Also {theme.VERDICT_WORDS[cell.verdict][1]}: {theme.listed(titles)}"
