@@ -131,6 +131,8 @@ def _judged(metric: str, pair: Pair, base: Side, candidate: Side, policy: Policy
     )
     if judged.verdict in ("regressed", "improved"):
         made = _with_rerun(made, judged, pair, policy, noise)
+    elif judged.verdict == "unchanged" and pair.rerun is not None:
+        made = _unless_rerun_regressed(made, pair.rerun, policy, noise)
     if not pair.interleaved:
         made = replace(made, reasons=(*made.reasons, "not_interleaved"))
     if metric.startswith("compiled.") and (base.facts or {}).get("ran_eager") == "some":
@@ -161,10 +163,19 @@ def _with_rerun(
         equivalence_confidence=policy.equivalence_confidence,
         noise=noise,
     )
-    if again.confirmed is None:
-        return owed
     estimate = again.judgement.estimate
     evidence = tuple(dict.fromkeys((*first.evidence, *both(base, candidate))))
+    if again.confirmed is None and estimate is not None:
+        return replace(
+            owed,
+            rerun=estimate,
+            evidence=evidence,
+            more_replicas=again.judgement.more_replicas,
+            reasons=(*first.reasons, "rerun_undecided"),
+            text=f"{first.text}; in a fresh rerun {_interval(estimate)}",
+        )
+    if again.confirmed is None:
+        return owed
     if again.confirmed:
         return replace(
             first,
@@ -184,6 +195,33 @@ def _with_rerun(
         more_replicas=again.judgement.more_replicas,
         reasons=(*first.reasons, "rerun_disagreed"),
         text=f"{first.text}; in a fresh rerun {_interval(estimate)}",
+    )
+
+
+def _unless_rerun_regressed(
+    first: Finding, rerun: tuple[Side, Side], policy: Policy, noise: Noise | None
+) -> Finding:
+    """An unchanged time, unless the same cell's fresh rerun regressed: then the two are at odds, and nothing is shown."""
+    if why_not(first.metric, *rerun, different_builds=False) is not None:
+        return first
+    base, candidate = rerun
+    again = times.judge(
+        base.series.get(first.metric),
+        candidate.series.get(first.metric),
+        margin=policy.margin(first.metric),
+        confidence=policy.rerun_confidence,
+        equivalence_confidence=policy.equivalence_confidence,
+        noise=noise,
+    )
+    if again.verdict != "regressed":
+        return first
+    return replace(
+        first,
+        verdict="inconclusive",
+        rerun=again.estimate,
+        evidence=tuple(dict.fromkeys((*first.evidence, *both(base, candidate)))),
+        reasons=(*first.reasons, "rerun_disagreed"),
+        text=f"{first.text}; in a fresh rerun {_interval(again.estimate)}",
     )
 
 

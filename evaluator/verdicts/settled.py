@@ -69,7 +69,7 @@ def times_of(cells: Iterable[CellVerdict], policy: Policy) -> Times:
             if one.verdict == "not_compared" and not (idle or _AVOIDABLE & set(one.reasons)):
                 continue
             in_turns = in_turns and "not_interleaved" not in one.reasons
-            settled = one.verdict in _SETTLED and not lost and "not_interleaved" not in one.reasons
+            settled = counts_as_settled(one) and not lost
             counted = found.setdefault(one.metric.split(".")[0], [])
             counted.append((settled, not settled and _allows_regression(one, policy)))
     kinds = {
@@ -78,6 +78,16 @@ def times_of(cells: Iterable[CellVerdict], policy: Policy) -> Times:
         if name in found
     }
     return Times(kinds, measured, in_turns)
+
+
+def counts_as_settled(finding: Finding) -> bool:
+    """Whether a finding is a gating time that is settled, and was measured in turns."""
+    return (
+        finding.gating
+        and finding.metric in GATING_TIMES
+        and finding.verdict in _SETTLED
+        and "not_interleaved" not in finding.reasons
+    )
 
 
 def said_of(times: Times) -> str:

@@ -56,7 +56,8 @@ class TimeJudgement:
 @dataclass(frozen=True)
 class TimeRerun:
     """What a fresh rerun says of a candidate. ``confirmed``: True: found again, in the same direction; False: not
-    found again; None: the rerun could not decide (too few replicas, nothing measured), so that one is still owed."""
+    found again; None: the rerun could not decide (too few replicas, nothing measured, or the same once more without
+    being sure), so that the finding stays unconfirmed."""
 
     confirmed: bool | None
     judgement: TimeJudgement
@@ -142,7 +143,12 @@ def judge_rerun(
     )
     if again.estimate is None:
         return TimeRerun(None, again)
-    return TimeRerun(again.verdict == stage1.verdict, again)
+    if again.verdict == stage1.verdict:
+        return TimeRerun(True, again)
+    # A rerun whose own estimate is beyond the margin again, and whose interval is too wide to be sure, clears nothing.
+    ratio_again = again.estimate.ratio if stage1.verdict == "regressed" else 1 / again.estimate.ratio
+    points_there = again.verdict == "inconclusive" and ratio_again >= 1 + margin
+    return TimeRerun(None if points_there else False, again)
 
 
 def magnitude(change: float, margin: float) -> Magnitude:

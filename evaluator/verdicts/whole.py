@@ -12,7 +12,7 @@ from evaluator.verdicts.cells import bad, compare_cell, lost_evidence
 from evaluator.verdicts.findings import CellVerdict, Finding, Verdicts
 from evaluator.verdicts.measured import judge_environment
 from evaluator.verdicts.policy import ENVIRONMENT_TIMES, Policy
-from evaluator.verdicts.settled import Times, said_of, times_of
+from evaluator.verdicts.settled import SETTLED_SHARE, Times, counts_as_settled, said_of, times_of
 from evaluator.verdicts.sides import CellName, EnvironmentSide, KernelUse, Pair, Side
 from evaluator.verdicts.wording import listed
 from evaluator.verdicts.words import NOT_TRIED, VERDICTS, Answer
@@ -185,16 +185,33 @@ def _doubts(cells: list[CellVerdict], rest: list[CellVerdict], times: Times) -> 
     flaky = [cell.cell.workload for cell in rest if any(_flaky_result(one) for one in cell.findings)]
     if flaky:
         said.append(f"failures or wrong results that come and go in {_names(flaky)}")
-    possible = [cell for cell in cells if not _unsupported(cell)]
-    if sum(1 for cell in possible if cell.compared) < COMPARED_SHARE * len(possible):
+    unjudged = [cell.cell.workload for cell in rest if any(_wrong_unjudged(one) for one in cell.findings)]
+    if unjudged:
+        said.append(f"wrong results whose base can't be judged in {_names(unjudged)}")
+    # Of all cells, and of those that are left when the excepted workloads are: "all is well elsewhere" is about those.
+    if any(_few_compared(part) for part in (cells, rest)):
         said.append("fewer than half of the cells compared")
     if not times.kinds or times.short:
         said.append(said_of(times))
     seen = [cell for cell in rest if cell.compared]
+    workloads = {cell.cell.workload for cell in seen}
+    timed = {cell.cell.workload for cell in seen if any(counts_as_settled(one) for one in cell.findings)}
+    if times.kinds and len(timed) < SETTLED_SHARE * len(workloads):
+        said.append(f"times settled in only {len(timed)} of {len(workloads)} workloads")
     lost = [cell.cell.workload for cell in seen if lost_evidence(cell.findings)]
     if len(lost) > LOST_SHARE * len(seen):
         said.append(f"evidence lost in {len(lost)} of {len(seen)} cells ({_names(lost)})")
     return said
+
+
+def _few_compared(cells: list[CellVerdict]) -> bool:
+    possible = [cell for cell in cells if not _unsupported(cell)]
+    return sum(1 for cell in possible if cell.compared) < COMPARED_SHARE * len(possible)
+
+
+def _wrong_unjudged(finding: Finding) -> bool:
+    """Whether the candidate's outputs are wrong and nothing is known of the base's."""
+    return finding.metric == "accuracy" and finding.verdict == "not_compared" and finding.candidate == "fail"
 
 
 def _flaky_result(finding: Finding) -> bool:

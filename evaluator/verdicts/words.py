@@ -64,6 +64,7 @@ REASONS: Final[dict[str, str]] = {
     "phase_moved": "one phase of the compile explains most of the difference",
     # how sure it is
     "rerun_confirmed": "a fresh rerun found it again",
+    "rerun_undecided": "a fresh rerun points the same way, and spreads too widely to be sure",
     "rerun_disagreed": "a fresh rerun did not find it again",
     "not_rerun": "not rerun yet, so unconfirmed",
     "not_interleaved": "the sides were measured at different times and not in turns, so nothing is settled",

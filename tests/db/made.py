@@ -328,12 +328,12 @@ def write_file(path: Path, records: Iterable[Record]) -> Path:
     return path
 
 
-def store_two_runs(database: str) -> None:
+def store_two_runs(database: str, replicas: int = 2) -> None:
     """Store a finished run ``first`` and a run ``going-on`` that has done everything but end.
 
-    Both calibrate, so that every table that hangs on a run has rows of both.
+    Both calibrate: with ``replicas`` that are enough for noise (4), every table that hangs on a run has rows of both.
     """
     store = Store(database)
-    store.write_many(whole_run("first", purpose="calibrate"))
-    store.write_many(whole_run("going-on", purpose="calibrate")[:-1])
+    store.write_many(whole_run("first", replicas=replicas, purpose="calibrate"))
+    store.write_many(whole_run("going-on", replicas=replicas, purpose="calibrate")[:-1])
     store.close()

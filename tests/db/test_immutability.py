@@ -51,15 +51,22 @@ MUTABLE_WHILE_RUNNING = {"run", "evaluation", "facts", "summary", "noise"}
 @pytest.fixture
 def filled(database: str) -> str:
     """A database of the test's own with a finished run and one that goes on."""
-    made.store_two_runs(database)
+    made.store_two_runs(database, replicas=4)
     return database
+
+
+@pytest.fixture(scope="module")
+def two_runs(module_database: str) -> str:
+    """The shared database with runs of enough replicas that noise has rows as well."""
+    made.store_two_runs(module_database, replicas=4)
+    return module_database
 
 
 @pytest.fixture(scope="module")
 def sqlite_runs(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The same in a SQLite file: change nothing."""
     database = str(tmp_path_factory.mktemp("sqlite") / "runs.db")
-    made.store_two_runs(database)
+    made.store_two_runs(database, replicas=4)
     return database
 
 

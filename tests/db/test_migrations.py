@@ -271,7 +271,9 @@ def test_runs_of_before_were_plain_evaluations(database: str, tmp_path: Path) ->
     with pytest.raises(Exception, match="finished run"), changing(database) as connection:
         connection.execute(text("UPDATE run SET purpose = 'nightly' WHERE status = 'finished'"))
     store = Store(database)
-    store.write_many([*made.whole_run("going-on")[-1:], *made.whole_run("next", purpose="calibrate")])
+    store.write_many(
+        [*made.whole_run("going-on")[-1:], *made.whole_run("next", replicas=4, purpose="calibrate")]
+    )
     store.close()
     assert row_counts(database)["noise"] > 0
 

@@ -260,7 +260,20 @@ def test_a_rerun_needs_99_percent() -> None:
     negative = sum(after < before for before in base.values for after in candidate.values)
     assert 7 < negative <= 13
     assert judge(base, candidate, margin=0.03).verdict == "regressed"
-    assert judge_rerun(judged(1.1), base, candidate, margin=0.03).confirmed is False
+    # The rerun is beyond the margin once more and not sure of it at 99%: neither confirmed nor cleared.
+    assert judge_rerun(judged(1.1), base, candidate, margin=0.03).confirmed is None
+    # Below a margin of a tenth the same rerun (1.086) does not point there again.
+    assert judge_rerun(judged(1.2), base, candidate, margin=0.10).confirmed is False
+
+
+def test_a_rerun_that_is_too_wide_clears_nothing() -> None:
+    wide = (6.0, 7.0, 8.0, 10.0, 10.5, 12.0, 14.0, 16.0)
+    slower = tuple(1.37 * one for one in wide)
+    again = judge_rerun(judged(1.35), series(wide), series(slower), margin=0.03)
+    assert again.judgement.verdict == "inconclusive"
+    assert again.confirmed is None
+    faster = tuple(one / 1.37 for one in wide)
+    assert judge_rerun(judged(1.35), series(wide), series(faster), margin=0.03).confirmed is False
 
 
 def test_a_rerun_that_measured_too_little_leaves_it_open() -> None:

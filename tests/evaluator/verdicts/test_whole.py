@@ -417,3 +417,56 @@ def test_verdicts_are_json() -> None:
     read = json.loads(json.dumps(as_json(found)))
     assert read["answer"] == found.answer
     assert len(read["cells"]) == 5
+
+
+def test_a_rerun_that_points_there_again_and_is_not_sure_clears_nothing() -> None:
+    wide = (6.0, 7.0, 8.0, 10.0, 10.5, 12.0, 14.0, 16.0)
+    again = (side(112, series=series(wide, compiled__wall_ms=1)), timed(1.37, wide))
+    found = verdicts([*(same(f"pack.{n}") for n in range(9)), replace(slower("pack.a", False), rerun=again)])
+    assert found.answer == "Not enough evidence"
+    assert "unconfirmed regressions in pack.a" in found.answer_text
+    (finding,) = [one for one in found.cells[0].findings if one.metric == "compiled.wall_ms"]
+    assert (finding.verdict, finding.confirmed) == ("regressed", False)
+    assert "rerun_undecided" in finding.reasons and finding.rerun is not None
+    # It was rerun: what it lacks is replicas, not another rerun of the same size.
+    assert candidates(found).times == ()
+
+
+def test_a_rerun_that_regressed_unsettles_an_unchanged_time() -> None:
+    again = (side(112, series=series(STEADY_8, compiled__wall_ms=1)), timed(1.3, STEADY_8))
+    found = verdicts([same(f"pack.{n}", rerun=again) for n in range(4)])
+    assert found.answer == "Not enough evidence"
+    assert {cell.verdict for cell in found.cells} == {"inconclusive"}
+
+
+@pytest.mark.parametrize(("timed_workloads", "answer"), [(5, "Upgrade"), (4, "Not enough evidence")])
+def test_half_of_the_workloads_have_to_have_a_settled_time(timed_workloads: int, answer: str) -> None:
+    cells = [same(f"pack.{n}") for n in range(timed_workloads)]
+    cells += [pair(side(), candidate(), f"bare.{n}") for n in range(10 - timed_workloads)]
+    found = verdicts(cells)
+    assert found.answer == answer
+    assert ("times settled in only 4 of 10 workloads" in found.answer_text) == (answer != "Upgrade")
+
+
+def test_all_is_well_elsewhere_needs_a_look_elsewhere() -> None:
+    # Thirty cells of the workload that regressed do not make up for those that were not compared.
+    excepted = [
+        replace(slower("pack.a", True), cell=CellName("pack.a", f"n={n}", "default", "cpu"))
+        for n in range(30)
+    ]
+    rest = [*(same(f"pack.{n}") for n in range(9)), *(pair(side(), None, f"gone.{n}") for n in range(10))]
+    found = verdicts([*excepted, *rest])
+    assert found.answer == "Not enough evidence"
+    assert "fewer than half of the cells compared" in found.answer_text
+    assert verdicts([*excepted, *rest[:-1]]).answer == "Upgrade except"
+
+
+def test_wrong_results_are_a_doubt_where_the_base_can_not_be_judged() -> None:
+    unsure = pair(
+        side(series=series(compiled__wall_ms=1), accuracy=accuracy("not_comparable")),
+        timed(accuracy=accuracy("fail")),
+        "pack.a",
+    )
+    found = verdicts([unsure, *(same(f"pack.{n}") for n in range(9))])
+    assert found.answer == "Not enough evidence"
+    assert "wrong results whose base can't be judged in pack.a" in found.answer_text

@@ -54,6 +54,11 @@ def pairs() -> Iterator[Pair]:
     yield replace(slow, interleaved=False)
     yield replace(slow, rerun=(*again, side(157, series=series(STEADY_8, compiled__wall_ms=1.2))))
     yield replace(slow, rerun=(*again, side(157, series=series(STEADY_8, compiled__wall_ms=1))))
+    spread = (6.0, 7.0, 8.0, 10.0, 10.5, 12.0, 14.0, 16.0)
+    undecided = [
+        side(one, series=series(spread, compiled__wall_ms=factor)) for one, factor in ((112, 1), (157, 1.37))
+    ]
+    yield replace(slow, rerun=(undecided[0], undecided[1]))
     yield pair(side(series=numbers[0]), candidate(series=numbers[1]))  # operators_moved
     other = candidate(series=series(STEADY_8, compiled__wall_ms=1.2), kernels=(kernel(body="x"),))
     yield replace(slow, candidate=other)
