@@ -70,7 +70,7 @@ def correctness(cells: Iterable[CellVerdict]) -> Card:
         f"{right:,} of {len(compared):,}" if compared else theme.MISSING,
         detail or ("as right as the base" if compared else "no cell compared"),
         "Compared cells whose results are as right on the candidate as on the base. Not judged: a side has no "
-        "accuracy result. Outputs differ: from the base's, within the tolerance.",
+        "accuracy result. Outputs differ: those of the two sides, by more than twice the tolerance.",
     )
 
 
@@ -94,6 +94,9 @@ def ratio_card(label: str, findings: Sequence[Finding], what: str) -> Card:
     unsure = sum(one.verdict == "inconclusive" for one in findings)
     said = [(worse, "▲ {} worse"), (better, "▼ {} better"), (unsure, "? {} open")]
     parts = [text.format(n) for n, text in said if n]
+    if unsure == len(findings):
+        # A large figure of which nothing is settled would be read as a result.
+        return Card(label, "? open", f"{times(ratio)} · {theme.counted(unsure, 'cell')}, none settled", of)
     return Card(label, times(ratio), " · ".join([theme.counted(len(findings), "cell"), *parts]), of)
 
 

@@ -154,6 +154,16 @@ def test_nothing_compared_is_no_number() -> None:
     assert [card.value for card in verdict_cards.cards(whole(cell("d", "n=1", MISSING)))] == ["–"] * 5
 
 
+def test_a_ratio_of_which_nothing_is_settled_is_no_headline() -> None:
+    open_ = [time(0.5, "inconclusive"), time(0.5, "inconclusive")]
+    card = verdict_cards.ratio_card("Compiled call", open_, "latency")
+    assert card.value == "? open"
+    assert "2 cells, none settled" in card.detail
+    # One that is settled makes it a result, with how many are not.
+    card = verdict_cards.ratio_card("Compiled call", [*open_, time(0.5, "improved")], "latency")
+    assert "0.5" in card.value and "2 open" in card.detail
+
+
 def test_correctness_tells_wrong_failing_and_not_judged_apart() -> None:
     def judged(verdict: Verdict) -> Finding:
         return Finding("accuracy", "accuracy", verdict, True, True, "pass", "fail", None, "")
