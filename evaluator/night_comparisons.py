@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -177,24 +176,11 @@ def _rerun(group: Group, place: int, cells: Iterable[CellName], database: str) -
     Whole workloads, since what a bucket compiles depends on the buckets before it.
     """
     only = tuple(sorted({(cell.workload, cell.variant) for cell in cells}))
-    selection = group.settings.selection
-    settings = replace(
-        group.settings,
-        run=str(uuid.uuid4()),
-        label=None,
-        interpreters=(group.settings.interpreters[place - 1],),
-        selection=replace(selection, only=only, variants=(), tags=(), workloads=()),
-        count=RERUN_REPLICAS,
-        purpose="confirm",
-        parent=group.settings.run,
-        extra={},
+    settings = group.settings.child(
+        "confirm", only, (group.settings.interpreters[place - 1],), RERUN_REPLICAS
     )
-    store = running.open_store(database)
-    try:
-        if running.evaluate(settings, store).interrupted:
-            raise Interrupted(group.settings.run)
-    finally:
-        store.close()
+    if running.record(settings, database).interrupted:
+        raise Interrupted(group.settings.run)
     return settings.run
 
 

@@ -170,12 +170,8 @@ def measure(group: Group, database: str, reports: Path, progress: Says) -> Group
         except UserError as error:
             progress.say(f"run {cut_off.uuid[:8]} can't go on, so a new one begins: {error}")
     close_left_open(database, progress)
-    store = running.open_store(database)
-    try:
-        if running.evaluate(group.settings, store).interrupted:
-            raise Interrupted(group.settings.run)
-    finally:
-        store.close()
+    if running.record(group.settings, database).interrupted:
+        raise Interrupted(group.settings.run)
     return group
 
 

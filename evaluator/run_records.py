@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -52,6 +52,28 @@ class Settings:
     def serial(self) -> bool:
         """Whether a cold compile with one compile thread is measured too."""
         return self.profile in SERIAL_PROFILES
+
+    def child(
+        self,
+        purpose: str,
+        only: tuple[tuple[str, str], ...],
+        interpreters: tuple[Interpreter, ...],
+        replicas: int,
+        rungs: tuple[str, ...] = (),
+    ) -> Settings:
+        """The settings of a run that confirms or explains this one: these workloads and variants, whole, since what a
+        bucket compiles depends on the buckets before it, under some of its interpreters."""
+        return replace(
+            self,
+            run=str(uuid.uuid4()),
+            label=None,
+            interpreters=interpreters,
+            selection=replace(self.selection, only=only, rungs=rungs, variants=(), tags=(), workloads=()),
+            count=replicas,
+            purpose=purpose,
+            parent=self.run,
+            extra={},
+        )
 
     @property
     def limits(self) -> dict[str, float]:

@@ -66,6 +66,15 @@ def evaluate(
         return Controller(settings, environments, scratch, sink, progress, earlier).run()
 
 
+def record(settings: Settings, database: str) -> Summary:
+    """Make a new run, from its first record to its last, in a database that is opened for it alone."""
+    store = open_store(database)
+    try:
+        return evaluate(settings, store)
+    finally:
+        store.close()
+
+
 def resume(settings: Settings, earlier: Earlier, database: str) -> Summary:
     """Go on with an interrupted run."""
     store = open_store(database)

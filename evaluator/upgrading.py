@@ -6,7 +6,6 @@ follows from what is there, so an upgrade that was interrupted goes on by doing 
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -51,12 +50,7 @@ class Stages:
 
     def begin(self, settings: Settings) -> list[Verdicts]:
         """Run the first stage and what follows from it; the verdict of each step. Raises Interrupted."""
-        store = running.open_store(self.database)
-        try:
-            summary = running.evaluate(settings, store)
-        finally:
-            store.close()
-        if summary.interrupted:
+        if running.record(settings, self.database).interrupted:
             raise Interrupted(settings.run)
         return self.go_on(settings)
 
@@ -119,28 +113,10 @@ class Stages:
         replicas: int,
         rungs: tuple[str, ...] = (),
     ) -> None:
-        """A run of the workloads of these cells under the two interpreters of a step.
-
-        Whole workloads, since what a bucket compiles depends on the buckets before it.
-        """
+        """A run of the workloads of these cells under the two interpreters of a step."""
         only = tuple(dict.fromkeys((cell.workload, cell.variant) for cell in cells))
-        child = replace(
-            settings,
-            run=str(uuid.uuid4()),
-            label=None,
-            interpreters=settings.interpreters[step : step + 2],
-            selection=replace(settings.selection, only=only, rungs=rungs, variants=(), tags=(), workloads=()),
-            count=replicas,
-            purpose=purpose,
-            parent=settings.run,
-            extra={},
-        )
-        store = running.open_store(self.database)
-        try:
-            summary = running.evaluate(child, store)
-        finally:
-            store.close()
-        if summary.interrupted:
+        child = settings.child(purpose, only, settings.interpreters[step : step + 2], replicas, rungs)
+        if running.record(child, self.database).interrupted:
             raise Interrupted(settings.run)
 
     def _children(self, run: str) -> list[str]:

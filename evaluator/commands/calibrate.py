@@ -13,13 +13,13 @@ from evaluator.estimate import duration
 from evaluator.plan import PROFILES
 from evaluator.scratch import sweep
 from evaluator.table import aligned
+from evaluator.verdicts.policy import LEAST_REPLICAS
 
 if TYPE_CHECKING:
     from db.queries.calibration import CellNoise
 
 # Enough for splits of 8 against 8, the second stage of an upgrade.
 DEFAULT_REPLICAS: Final = 16
-LEAST_REPLICAS: Final = 4
 PURPOSE: Final = "calibrate"
 LATEST: Final = "latest"
 EXIT_FINE, EXIT_BROKEN, EXIT_INTERRUPTED = 0, 2, 130
@@ -95,11 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     warning = running.load_warning()
     if warning:
         print(f"{warning}; calibrate when it is as quiet as when you compare", file=sys.stderr)
-    store = running.open_store(database)
-    try:
-        summary = running.evaluate(settings, store)
-    finally:
-        store.close()
+    summary = running.record(settings, database)
     if summary.interrupted:
         print(
             f"interrupted; to go on: python -m evaluator run --resume {settings.run[:8]}{options.again(arguments)}"
