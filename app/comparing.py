@@ -61,9 +61,10 @@ def draw(database: Database, page: str) -> None:
     # Going to a page drops these keys from its URL; going back to a URL without them means the default.
     moved = kept.get("page") not in (None, page)
     if moved:
-        for key in KEYS:
-            if state.asked(key) is None and kept.get(key) is not None:
-                st.query_params[key] = kept[key]
+        # At once: each change of the URL is a step for the browser's Back.
+        along = {key: kept[key] for key in KEYS if state.asked(key) is None and kept.get(key) is not None}
+        if along:
+            st.query_params.update(along)
     asked = {key: state.asked(key) for key in KEYS}
     st.session_state[_KEPT] = {"page": page, **asked}
     st.session_state[_DRAWN] = None if default is None else _pick_both(found, default)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
 from typing import Final
 
 import pandas as pd
@@ -10,8 +12,9 @@ import streamlit as st
 
 from app import coverage_frames, tables, theme
 from app.comparing import Compared
-from app.data import Database
+from app.data import Database, read
 from app.matrix_frames import DEFAULT
+from db.queries import sides
 
 CALIBRATE: Final = "python -m evaluator calibrate"
 # With more workloads than this the command is for all of them.
@@ -31,7 +34,8 @@ def noise(database: Database, found: Compared, times: pd.DataFrame) -> None:
             f"Not calibrated: {len(missing)} of {theme.counted(len(times), 'time')}. Their fixed margins hold (3% for warm "
             "times, 10% for compiles), whatever the noise of this machine is. This measures the torch of the interpreter that runs it (or of --python) against itself:"
         )
-        st.code(f"{CALIBRATE}{selected(missing)}{database.option}", language="bash", wrap_lines=True)
+        given = read(database, sides.sources, found.base_ref.run)
+        st.code(f"{CALIBRATE}{selected(missing, given)}{database.option}", language="bash", wrap_lines=True)
     columns = {
         "workload": tables.text("workload", width=170),
         "bucket": tables.text("bucket", width=130),
@@ -62,11 +66,15 @@ def noise(database: Database, found: Compared, times: pd.DataFrame) -> None:
     )
 
 
-def selected(missing: pd.DataFrame) -> str:
+def selected(missing: pd.DataFrame, sources: Sequence[str] = ()) -> str:
     """The cells of these rows as the command's arguments; all workloads where there are many, or where a name is not
-    one that every shell takes as it is."""
+    one that every shell takes as it is. ``sources``: what the run was given beside the packs."""
     workloads, variants = (list(dict.fromkeys(missing[name])) for name in ("workload", "variant"))
     parts = workloads if len(workloads) <= MOST_NAMED and all(map(_plain, workloads)) else []
+    if sources and not parts:
+        # With sources and no name the command would leave out what comes with the project.
+        parts = ["'*'"]
+    parts = [*parts, *(f"--workloads {shlex.quote(one)}" for one in sources)]
     if variants != [DEFAULT] and all(map(_plain, variants)):
         parts = [*parts, *(f"--variants {name}" for name in variants)]
     if set(missing["target"]) == {"cuda"}:

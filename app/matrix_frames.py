@@ -80,7 +80,7 @@ def rows(verdicts: Verdicts, pairs: Sequence[Pair], metric: str) -> pd.DataFrame
             "target": name.target,
             "row": label(name),
             "place": places.get(name, 1),
-            **said(found, cell, failed.get(name, "")),
+            **said(found, cell, failed.get(name, ""), whole=metric == WORST),
             **({} if metric == WORST else {"metric": metric}),
             "base_evaluation": cell.base_evaluation,
             "candidate_evaluation": cell.candidate_evaluation,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from app import theme
+from evaluator.report import phrases
 from evaluator.verdicts.findings import CellVerdict, Finding
 from evaluator.verdicts.words import BAD, REASONS
 
@@ -21,15 +22,18 @@ _UNSETTLED: Final = frozenset({"inconclusive", "flaky", "changed"})
 _CORRECTNESS: Final = frozenset({"status", "accuracy"})
 
 
-def said(found: Finding | None, cell: CellVerdict, failed: str) -> dict[str, Any]:
+def said(found: Finding | None, cell: CellVerdict, failed: str, *, whole: bool = False) -> dict[str, Any]:
     """The columns of a row that come from its finding; None: the cell has none about the metric. ``failed``: which
-    side failed (``base``, ``candidate``, ``both``), empty for none."""
+    side failed (``base``, ``candidate``, ``both``), empty for none. ``whole``: the row is about the cell, and has its
+    verdict."""
     ending = next((one for one in cell.findings if one.metric == "status"), None)
     silent = found is None or found.verdict == "not_compared"
     # Why a side has no value is said by how the evaluations ended.
     told = ending if silent and ending is not None and (failed or not cell.compared) else found
     verdict = told.verdict if told is not None else "not_compared"
-    if verdict not in ("not_compared", "newly_failing", "fixed") and silent:
+    if whole:
+        verdict = cell.verdict
+    elif verdict not in ("not_compared", "newly_failing", "fixed") and silent:
         verdict = "not_compared"
     confirmed = told.confirmed if told is not None else None
     ratio = ratio_of(found)
@@ -37,13 +41,14 @@ def said(found: Finding | None, cell: CellVerdict, failed: str) -> dict[str, Any
     kind = _kind(verdict, failed)
     unit = (found.unit or "") if found is not None else ""
     values = (found.base, found.candidate) if found is not None else (None, None)
+    around = phrases.NOISY if found is not None and "noisy" in found.reasons else ""
     return {
         "metric": found.metric if found is not None else "",
         "unit": unit,
         "base": values[0],
         "candidate": values[1],
-        "base_text": _value(values[0], unit),
-        "candidate_text": _value(values[1], unit),
+        "base_text": around + _value(values[0], unit),
+        "candidate_text": around + _value(values[1], unit),
         "ratio": ratio,
         "percent": None if ratio is None else (ratio - 1) * 100,
         "low": estimate.low if estimate is not None else None,
@@ -57,7 +62,7 @@ def said(found: Finding | None, cell: CellVerdict, failed: str) -> dict[str, Any
         "bad": verdict in BAD,
         "kind": kind,
         "shade": None if kind in (NOT_COMPARED, FAILURE) else ratio or _PLACES.get(verdict, 1.0),
-        "change": _change(found, ratio, kind, verdict == "fixed"),
+        "change": around + _change(found, ratio, kind, verdict),
         "why": _why(told),
     }
 
@@ -68,7 +73,17 @@ def deciding(cell: CellVerdict) -> Finding | None:
     if cell.verdict == "unchanged":
         return next((one for one in cell.findings if one.metric == "status"), None)
     gating = [one for one in cell.findings if one.gating and one.verdict == cell.verdict]
-    return max(gating, key=weight, default=None)
+    # Where nothing has the cell's verdict, it is what could not be compared that leaves it open.
+    return max(gating, key=weight, default=None) or left_open(cell)
+
+
+def left_open(cell: CellVerdict) -> Finding | None:
+    """Of a cell that is open for what is missing: that, else what says that nothing compiled ran; None of others."""
+    if cell.verdict != "inconclusive":
+        return None
+    idle = (one for one in cell.findings if one.metric in ("nothing_compiled", "ran_eager"))
+    missing = [one for one in cell.findings if one.gating and one.verdict == "not_compared"]
+    return next(iter(missing), None) or next(idle, None)
 
 
 def weight(found: Finding | None) -> tuple[bool, float]:
@@ -106,16 +121,16 @@ def _kind(verdict: str, failed: str) -> str:
     return OPEN if verdict in _UNSETTLED else SETTLED
 
 
-def _change(found: Finding | None, ratio: float | None, kind: str, fixed: bool) -> str:
+def _change(found: Finding | None, ratio: float | None, kind: str, verdict: str) -> str:
     """The few characters that stand in a tile beside its icon."""
     if kind == FAILURE:
-        return "fixed" if fixed else "failed"
+        return "fixed" if verdict == "fixed" else "failed"
     if kind == NOT_COMPARED or found is None:
         return "not compared"
     if ratio is not None:
         return change_of(ratio)
     if found.base is None or found.candidate is None or found.kind == "status":
-        return theme.VERDICT_WORDS[found.verdict][1]
+        return theme.VERDICT_WORDS[verdict][1]
     if found.base == found.candidate:
         return _value(found.base)
     return f"{_value(found.base)} → {_value(found.candidate)}"

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 import pandas as pd
 
 from app import theme
+from app.matrix_words import left_open
 from db.queries.why import EvaluationRecord
 from evaluator.report import phrases
 from evaluator.verdicts.findings import CellVerdict, Differences, Evidence, Finding
@@ -52,7 +53,9 @@ def headline(cell: CellVerdict) -> str:
             return f"1 thing that counts was compared and is equal within its margin{also}."
         return f"{len(deciding)} things that count were compared and are equal within their margins{also}."
     if not deciding:
-        return "Nothing of what counts could be compared."
+        missing = left_open(cell)
+        text = missing.text if missing is not None else ""
+        return f"Open: {text}." if text else "Nothing of what counts could be compared."
     first, *others = deciding
     title, text = theme.metric_title(first.metric), phrases.said(first)
     # A count's own text begins with its name.

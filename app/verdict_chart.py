@@ -12,6 +12,7 @@ import altair as alt
 import pandas as pd
 
 from app import theme
+from app.verdict_frames import UNCONFIRMED
 
 # The selection: the evaluation of the row that was clicked.
 PICKED: Final = "picked"
@@ -21,6 +22,7 @@ BETTER: Final = theme.PALETTE[0]
 # Colour is never alone: which way a mark points says the same.
 _LOOKS: Final = {
     "regressed": (WORSE, "triangle-right"),
+    UNCONFIRMED: (theme.PALETTE[4], "triangle-right"),
     "newly_failing": (WORSE, "triangle-right"),
     "improved": (BETTER, "triangle-left"),
     "fixed": (BETTER, "triangle-left"),
@@ -60,11 +62,11 @@ def forest(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
     def x(field: str) -> alt.X:
         return alt.X(f"{field}:Q", title=f"{title}: candidate ÷ base", scale=scale, axis=axis)
 
-    words = [verdict for verdict in _LOOKS if verdict in set(frame["verdict"])]
+    words = [state for state in _LOOKS if state in set(frame["state"])]
     colors = alt.Scale(domain=words, range=[_LOOKS[word][0] for word in words])
     shapes = alt.Scale(domain=words, range=[_LOOKS[word][1] for word in words])
-    color = alt.Color("verdict:N", scale=colors, legend=_legend(words))
-    shape = alt.Shape("verdict:N", scale=shapes, legend=_legend(words))
+    color = alt.Color("state:N", scale=colors, legend=_legend(words))
+    shape = alt.Shape("state:N", scale=shapes, legend=_legend(words))
     base = alt.Chart(drawn)
     quiet = theme.NEUTRAL_COLOR
     picked = alt.selection_point(name=PICKED, fields=["evaluation"], on="click", empty=False, toggle=False)
@@ -100,7 +102,10 @@ _TICK_LABEL: Final = "datum.value == 1 ? 'equal' : '×' + format(datum.value, '.
 
 
 def _legend(words: Sequence[str]) -> alt.Legend:
-    labels = {word: theme.verdict_text(word) for word in words}
+    labels = {
+        word: theme.verdict_text("regressed", False) if word == UNCONFIRMED else theme.verdict_text(word)
+        for word in words
+    }
     choose = " : ".join(f"datum.label == '{word}' ? '{label}'" for word, label in labels.items())
     return alt.Legend(orient="top", title=None, labelExpr=f"{choose} : datum.label", symbolOpacity=1)
 

@@ -56,6 +56,8 @@ COLUMNS: Final = (
     "base_evaluation",
     "candidate_evaluation",
 )
+# The state of a regression that no rerun has confirmed.
+UNCONFIRMED: Final = "unconfirmed"
 # Rows of the forest plot: a browser draws them all, and nobody reads more.
 MOST_ROWS: Final = 200
 # Rows that are drawn unless all are asked for.
@@ -99,6 +101,7 @@ def table(rows: Iterable[Row]) -> pd.DataFrame:
 def _listed(cell: CellVerdict, finding: Finding) -> dict[str, Any]:
     estimate = finding.estimate
     whole = not cell.compared
+    base, candidate = phrases.both_values(finding)
     return {
         "workload": cell.cell.workload,
         "bucket": cell.cell.bucket,
@@ -106,10 +109,8 @@ def _listed(cell: CellVerdict, finding: Finding) -> dict[str, Any]:
         "target": cell.cell.target,
         "metric": "the whole cell" if whole else theme.metric_title(finding.metric),
         "unit": finding.unit,
-        "base": phrases.value(finding.base, finding.unit) if finding.base is not None else None,
-        "candidate": phrases.value(finding.candidate, finding.unit)
-        if finding.candidate is not None
-        else None,
+        "base": base if finding.base is not None else None,
+        "candidate": candidate if finding.candidate is not None else None,
         "change": percent(estimate.ratio) if estimate else None,
         "low": percent(estimate.low) if estimate else None,
         "high": percent(estimate.high) if estimate else None,
@@ -156,7 +157,7 @@ def metrics_with_ratios(verdicts: Verdicts) -> list[str]:
 
 def forest(verdicts: Verdicts, metric: str) -> pd.DataFrame:
     """One row a cell with an estimate of ``metric``, slowest first: cell (unique), ratio, low, high (ratios), margin_low,
-    margin_high, verdict, tone, label, values, evaluation."""
+    margin_high, verdict, state (the verdict, or ``unconfirmed``), word, label, interval, values, evaluation."""
     cells = [(cell, one) for cell in verdicts.cells for one in cell.findings if one.metric == metric]
     several = {
         field: len({getattr(cell.cell, field) for cell in verdicts.cells}) > 1
@@ -166,7 +167,18 @@ def forest(verdicts: Verdicts, metric: str) -> pd.DataFrame:
         _drawn(cell, one, several) for cell, one in cells if one.estimate and _drawable(one.estimate.ratio)
     ]
     rows.sort(key=lambda row: -row["ratio"])
-    columns = ("cell", "ratio", "low", "high", "margin_low", "margin_high", "verdict", "word", "label")
+    columns = (
+        "cell",
+        "ratio",
+        "low",
+        "high",
+        "margin_low",
+        "margin_high",
+        "verdict",
+        "state",
+        "word",
+        "label",
+    )
     return pd.DataFrame(rows, columns=pd.Index([*columns, "interval", "values", "evaluation"]))
 
 
@@ -180,6 +192,7 @@ def _drawn(cell: CellVerdict, finding: Finding, several: Mapping[str, bool]) -> 
     name = cell.cell
     parts = [name.workload, name.bucket, *(getattr(name, field) for field, many in several.items() if many)]
     settled = finding.verdict == "unchanged"
+    unconfirmed = finding.verdict in BAD and finding.confirmed is False
     return {
         "cell": " · ".join(parts),
         "ratio": round(estimate.ratio, 5),
@@ -189,8 +202,9 @@ def _drawn(cell: CellVerdict, finding: Finding, several: Mapping[str, bool]) -> 
         "margin_low": round(1 / (1 + estimate.margin), 5),
         "margin_high": round(1 + estimate.margin, 5),
         "verdict": finding.verdict,
+        "state": UNCONFIRMED if unconfirmed else finding.verdict,
         "word": theme.verdict_text(finding.verdict, finding.confirmed),
-        "label": "" if settled else f"{phrases.percent(estimate.ratio)}",
+        "label": "" if settled else phrases.percent(estimate.ratio) + (" ?" if unconfirmed else ""),
         "interval": phrases.interval(estimate),
         "values": phrases.change(finding),
         "evaluation": cell.candidate_evaluation,

@@ -26,6 +26,8 @@ MOST_BUCKETS: Final = 3
 MOST_MOVED: Final = 5
 # An error can be pages long; the table and Why have all of it.
 MOST_SAID: Final = 240
+# A run's status where not all of it was measured -> what is said of it.
+_UNDONE: Final = {"running": "is not finished", "interrupted": "was interrupted before its end"}
 # A commit moves with its version, and says nothing to a reader.
 _SILENT: Final = frozenset({"torch_git"})
 
@@ -93,7 +95,10 @@ def _about(finding: Finding) -> str:
     if finding.estimate is None:
         return f"{title}: {theme.literal(_short(finding.text))}"
     values = phrases.change(finding)
-    return f"{title} **{phrases.percent(finding.estimate.ratio)}** ({interval(finding.estimate)}; {values})"
+    again = ""
+    if finding.rerun is not None:
+        again = f", in a fresh rerun **{phrases.percent(finding.rerun.ratio)}** ({interval(finding.rerun)})"
+    return f"{title} **{phrases.percent(finding.estimate.ratio)}** ({interval(finding.estimate)}; {values}){again}"
 
 
 def interval(estimate: Estimate) -> str:
@@ -156,7 +161,7 @@ def measured(runs: Iterable[Measured], now: datetime) -> str:
     if not found:
         return "the run is gone"
     said = [f"run {one.run} ({theme.ago(one.finished_at or one.started_at, now)})" for one in found]
-    going_on = "".join(f"; run {one.run} is not finished" for one in found if one.finished_at is None)
+    going_on = "".join(f"; run {one.run} {_UNDONE[one.status]}" for one in found if one.status in _UNDONE)
     if len(found) == 1:
         return f"measured in turns in {said[0]}{going_on}"
     return f"measured at different times in {' and '.join(said)}{going_on}"

@@ -121,7 +121,7 @@ def forest(database: Database, found: Compared) -> None:
     left_out = f"; the {len(drawn)} slowest are drawn" if len(drawn) < len(frame) else ""
     right.caption(
         f"{len(frame):,} of {found.verdicts.total:,} cells have this ratio{left_out}. Point and line: the ratio and its "
-        "interval. Grey: too small to matter. Click a row to see why."
+        "interval. Grey: too small to matter, or not settled; with a question mark: no rerun has confirmed it. Click a row to see why."
     )
     about = (database.url, database.stamp, found.base, found.cand, metric, len(drawn))
     event: Any = st.vega_lite_chart(spec(about, drawn), key=f"forest-{metric}", on_select="rerun")

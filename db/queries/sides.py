@@ -152,23 +152,29 @@ def _release(version: str) -> str:
 
 @dataclass(frozen=True)
 class Measured:
-    """When a run was made. ``finished_at`` None: it goes on, or was cut off."""
+    """When a run was made. ``status``: running, finished or interrupted; ``finished_at`` None: it goes on, or was cut off."""
 
     run: int
     purpose: str
     started_at: datetime
     finished_at: datetime | None
     machine: str
+    status: str
+
+
+def sources(reads: Reads, run: int) -> tuple[str, ...]:
+    """The workload files and modules that a run was given (``~`` stands for the home folder), none of packs."""
+    plan = reads.execute(select(RUN.c.plan).where(RUN.c.id == run)).scalar()
+    given = plan.get("sources") if isinstance(plan, dict) else None
+    return tuple(one for one in given if isinstance(one, str)) if isinstance(given, list) else ()
 
 
 def measured(reads: Reads, runs: tuple[int, ...]) -> tuple[Measured, ...]:
     """When these runs were made, in the order asked for."""
     rows = reads.execute(
-        select(RUN.c.id, RUN.c.purpose, RUN.c.started_at, RUN.c.finished_at, RUN.c.machine_id).where(
-            RUN.c.id.in_(runs)
-        )
+        select(
+            RUN.c.id, RUN.c.purpose, RUN.c.started_at, RUN.c.finished_at, RUN.c.machine_id, RUN.c.status
+        ).where(RUN.c.id.in_(runs))
     )
-    found = {
-        row.id: Measured(row.id, row.purpose, row.started_at, row.finished_at, row.machine_id) for row in rows
-    }
+    found = {row.id: Measured(*row) for row in rows}
     return tuple(found[run] for run in runs if run in found)

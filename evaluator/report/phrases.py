@@ -45,6 +45,8 @@ MEANINGS: Final[dict[Verdict, str]] = {
 }
 MISSING: Final = "-"
 UNKNOWN: Final = "unknown"
+# Before a number whose rounds spread widely.
+NOISY: Final = "~"
 ARROW: Final = "→"
 
 _LAYERS: Final = {
@@ -79,10 +81,19 @@ def value(what: float | int | str | None, unit: str | None) -> str:
 
 
 def change(finding: Finding) -> str:
-    """``12.3 ms → 14.1 ms``; empty where neither side has a value."""
+    """``12.3 ms → 14.1 ms``, ``~12.3 ms → ~14.1 ms`` of noisy rounds; empty where neither side has a value."""
     if finding.base is None and finding.candidate is None:
         return ""
-    return f"{value(finding.base, finding.unit)} {ARROW} {value(finding.candidate, finding.unit)}"
+    base, candidate = both_values(finding)
+    return f"{base} {ARROW} {candidate}"
+
+
+def both_values(finding: Finding) -> tuple[str, str]:
+    """The sides' values as shown; of a time whose rounds spread widely within a process with ``~``."""
+    around = NOISY if "noisy" in finding.reasons else ""
+    shown = [value(one, finding.unit) for one in (finding.base, finding.candidate)]
+    base, candidate = (one if one == MISSING else f"{around}{one}" for one in shown)
+    return base, candidate
 
 
 def percent(ratio: float) -> str:
@@ -113,6 +124,7 @@ def known(finding: Finding) -> tuple[str, ...]:
     """What is known of a finding beside its values: the ratio or its own text, what would settle it, and why it is so."""
     if finding.estimate is not None:
         first = [interval(finding.estimate), samples(finding.estimate)]
+        first += [f"in a fresh rerun {interval(finding.rerun)}"] if finding.rerun is not None else []
     else:
         # The text of a time without an interval only repeats its values.
         first = [] if finding.kind == "time" and change(finding) else [finding.text]

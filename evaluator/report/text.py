@@ -18,7 +18,7 @@ MOST_ALARMS: Final = 20
 MOST_DIFFERENCES: Final = 8
 MOST_NAMES: Final = 6
 # The ratio, its replicas, and what would settle it.
-MOST_KNOWN: Final = 3
+MOST_KNOWN: Final = 4
 
 
 def as_text(verdicts: Verdicts, context: Context) -> str:

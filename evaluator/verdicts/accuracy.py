@@ -46,7 +46,7 @@ def verdict_of(side: Side) -> str | None:
 def judge_accuracy(base: Side, candidate: Side) -> tuple[Finding, ...]:
     """The findings about accuracy of one pair, none where neither side measured it.
 
-    ``accuracy`` (gating): the candidate fails where the base passed, or the reverse. ``accuracy.rmse_fp64``: both
+    ``accuracy`` (gating): the candidate fails where the base passed, or the reverse; both fail, by another amount. ``accuracy.rmse_fp64``: both
     pass, and the error to float64 is more than twice the other's. ``drift``: see ``judge_drift``.
     """
     ours, theirs = verdict_of(base), verdict_of(candidate)
@@ -99,7 +99,7 @@ def _accuracy(base: Side, candidate: Side, ours: str | None, theirs: str | None)
     elif ours == theirs == _PASS:
         verdict, text = "unchanged", "right on both sides"
     elif ours == theirs == _FAIL:
-        verdict, text = "unchanged", "wrong on both sides"
+        verdict, text = _both_wrong(base.accuracy, candidate.accuracy)
     else:
         verdict, text = "not_compared", "the outputs of a side can't be judged"
         reasons = ("not_comparable",)
@@ -114,6 +114,18 @@ def _accuracy(base: Side, candidate: Side, ours: str | None, theirs: str | None)
     return finding(
         (base, candidate), "accuracy", verdict, text, (ours, theirs), reasons, kind="accuracy", gating=True
     )
+
+
+def _both_wrong(base: AccuracyResult | None, candidate: AccuracyResult | None) -> tuple[Verdict, str]:
+    """Wrong results that are more than twice as wrong as before, or no numbers any more, are others."""
+    errors = [one.rmse_fp64 if one else None for one in (base, candidate)]
+    known = [one for one in errors if one is not None and math.isfinite(one)]
+    if not known:
+        return "unchanged", "wrong on both sides"
+    shown = " -> ".join("no number" if one not in known else f"{one:.3g}" for one in errors)
+    text = f"wrong on both sides, root mean square error to float64 {shown}"
+    apart = len(known) < 2 or max(known) > RMSE_FACTOR * min(known)
+    return "changed" if apart else "unchanged", text
 
 
 def _rmse(base: Side, candidate: Side, ours: float | None, theirs: float | None) -> list[Finding]:

@@ -33,7 +33,8 @@ def compare_cell(
     """Compare one cell's two evaluations.
 
     The cell's verdict is the worst of its gating findings that compared something; ``not_compared`` where none did. It is
-    ``inconclusive`` at best where ``lost_evidence``, and not ``unchanged`` where both sides ran nothing compiled.
+    ``inconclusive`` at best where ``lost_evidence``, and not ``unchanged`` where both sides ran nothing compiled or the
+    times are of different machines.
     A bad finding is confirmed by a rerun only; a rerun that disagrees makes a time ``inconclusive`` and an exact fact
     ``flaky``. ``different_builds``: see ``environments``; ``dependencies``: how many moved; ``one_run``: both sides
     were given the same workload sources, so that one that only one side could load is a finding; ``same_environment``:
@@ -65,6 +66,11 @@ def bad(findings: Iterable[Finding]) -> list[Finding]:
     return [one for one in findings if one.gating and one.verdict in BAD]
 
 
+def confirmed_regressions(cell: CellVerdict) -> list[Finding]:
+    """The findings that count against the candidate and that a rerun confirmed."""
+    return [one for one in bad(cell.findings) if one.confirmed]
+
+
 def lost_evidence(findings: Iterable[Finding]) -> bool:
     """Whether something that gates is known of one side only, or a trace was lost: what is missing may be a regression."""
     return any(_lost(one) for one in findings if one.gating and one.verdict == "not_compared")
@@ -83,6 +89,12 @@ def ran_nothing(findings: Iterable[Finding]) -> bool:
     """Whether both sides ran nothing that was compiled, so that equal facts say nothing of the compiler."""
     idle = {("ran_eager", "all"), ("nothing_compiled", "yes")}
     return any(one.base == one.candidate and (one.metric, one.base) in idle for one in findings)
+
+
+def _says_little(findings: Sequence[Finding]) -> bool:
+    """Whether equal facts are all there is: nothing compiled ran, or the times are of different machines."""
+    elsewhere = any(one.gating and "different_machine" in one.reasons for one in findings)
+    return elsewhere or ran_nothing(findings)
 
 
 def _with_cause(finding: Finding, case: causes.Case) -> Finding:
@@ -125,7 +137,7 @@ def _nothing(pair: Pair, why: str) -> Finding:
 
 def _verdict(pair: Pair, findings: Sequence[Finding], differences: Differences) -> CellVerdict:
     word = worst(findings)
-    if (word in _BETTER and lost_evidence(findings)) or (word == "unchanged" and ran_nothing(findings)):
+    if (word in _BETTER and lost_evidence(findings)) or (word == "unchanged" and _says_little(findings)):
         word = "inconclusive"
     deciding = [one for one in findings if one.gating and one.verdict == word]
     confirmed: bool | None = None

@@ -105,10 +105,12 @@ def _directed(sides: Sides, ours: Facts, theirs: Facts, differences: Differences
     for metric, name in _WORSE_IF_MORE.items():
         one, other = ours.get(metric), theirs.get(metric)
         shown = (_shown(one), _shown(other))
-        if one is None and other is None:
+        if metric not in ours and metric not in theirs:
+            # Neither recorder knew this fact.
             continue
         if one is None or other is None:
-            text, why = f"{name}: unknown on one side", "evidence_lost"
+            where = "both sides" if one is other else "one side"
+            text, why = f"{name}: unknown on {where}", "evidence_lost"
             found.append(finding(sides, metric, "not_compared", text, shown, (why,), gating=True))
         elif idle is not None and metric not in _SAY_WHAT_RAN:
             text = f"{name}: not comparable where a side {_IDLE[idle]}"

@@ -133,7 +133,8 @@ class Differences:
 @dataclass(frozen=True)
 class CellVerdict:
     """All findings of a cell, worst first. ``verdict`` is the worst of the gating ones that compared something; at best
-    ``inconclusive`` where evidence of a side is lost, or both sides ran nothing that was compiled."""
+    ``inconclusive`` where evidence of a side is lost, both sides ran nothing that was compiled, or the times are of
+    different machines."""
 
     cell: CellName
     verdict: Verdict

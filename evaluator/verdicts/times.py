@@ -30,6 +30,9 @@ from evaluator.verdicts.words import Magnitude, Verdict
 SMALL_BELOW: Final = 2.0
 MEDIUM_BELOW: Final = 5.0
 
+# Neither a time nor an amount of memory is as large in any of their units, or as small as 1 by this.
+_IMMENSE: Final = 1e15
+
 _DEFAULT: Final = Policy()
 
 
@@ -160,10 +163,11 @@ def magnitude(change: float, margin: float) -> Magnitude:
 
 
 def measured(series: Series | None) -> bool:
-    """Whether there are values, and all are positive: one that is not comes of a clock or a record that is broken."""
+    """Whether there are values, and all are positive numbers that something can measure: one that is not comes of a
+    clock or a record that is broken."""
     if series is None:
         return False
-    return bool(series.values) and all(math.isfinite(one) and one > 0 for one in series.values)
+    return bool(series.values) and all(1 / _IMMENSE < one < _IMMENSE for one in series.values)
 
 
 def _have_interval(base: int, candidate: int, confidence: float) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from evaluator.verdicts.findings import Estimate
+
 # What torch appends to every error, in words that change with its version and say nothing of this one.
 _ADVICE: Final = re.compile(
     r"^\s*(?:Set TORCHDYNAMO_VERBOSE|Set TORCH_LOGS|Use tlparse|You can suppress this exception"
@@ -64,3 +66,10 @@ def listed(names: list[str] | tuple[str, ...], most: int = 5) -> str:
 def too_few(more: int) -> str:
     """What fewer replicas than a verdict needs leave to say: without a spread no number is likely to settle it."""
     return f"at least {more} more {'replica' if more == 1 else 'replicas'} a side before anything can be said"
+
+
+def interval(estimate: Estimate | None) -> str:
+    """A ratio with its interval, as findings have it."""
+    if estimate is None:
+        return "nothing could be told"
+    return f"{estimate.ratio:.3f} times ({estimate.low:.3f} to {estimate.high:.3f})"

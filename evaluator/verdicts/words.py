@@ -84,6 +84,6 @@ REASONS: Final[dict[str, str]] = {
     "different_builds": "different builds of torch (CPU and CUDA): imports and host memory differ by that alone",
     "nothing_compiled": "a side compiled nothing",
     "ran_eager": "a side's code ran eager",
-    "evidence_lost": "the trace of a side was lost",
+    "evidence_lost": "what a side's compiler did is not known: its trace was lost, or does not say",
     "not_comparable": "a side's result can't be judged",
 }

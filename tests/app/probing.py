@@ -143,7 +143,7 @@ class Probing:
         eager = self.workload.eager_ms * scale * self.run.random.lognormvariate(0, 0.01)
         ratio = 1.0 if self._ran_eager() or self.workload.nothing else self.workload.speed_up
         rounds = []
-        for number in range(7):
+        for number in range(self.run.rounds):
             for metric, value in (("eager.wall_ms", eager), ("compiled.wall_ms", eager / ratio)):
                 rounds.append(
                     {"metric": metric, "round": number, "value": self._noisy(value, 0.01), "flags": []}

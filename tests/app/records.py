@@ -94,6 +94,7 @@ class MadeRun:
     fields: Record = field(default_factory=dict)
     status: str | None = "finished"
     drift: float = 1.0
+    rounds: int = 7
 
     def __post_init__(self) -> None:
         self.uuid = str(uuid.uuid5(uuid.NAMESPACE_OID, f"run {self.number}"))

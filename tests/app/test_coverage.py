@@ -170,6 +170,11 @@ def test_the_command_names_the_cells_that_it_is_for() -> None:
     # A name that a shell would take apart, and more names than fit: all workloads.
     assert selected(rows(("a", "default", "cpu"), ("$(b)", "default", "cpu"))) == ""
     assert selected(rows(*[(f"w{i}", "default", "cpu") for i in range(9)])) == ""
+    # A file of one's own is needed again, and more than its workloads may be.
+    given = ("~/my models.py", "pack.of.mine")
+    named = " --workloads '~/my models.py' --workloads pack.of.mine"
+    assert selected(rows(("a.b", "default", "cpu")), given) == f" a.b{named}"
+    assert selected(rows(*[(f"w{i}", "default", "cpu") for i in range(9)]), given) == f" '*'{named}"
 
 
 def test_failed_cells_say_on_which_side(databases: Databases) -> None:

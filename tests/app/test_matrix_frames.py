@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import pytest
 
 from app import matrix_chart, matrix_frames
 from app.matrix_words import FAILURE, NOT_COMPARED, OPEN, SETTLED, change_of
+from evaluator.verdicts.whole import compare
 from tests.app import seed
 from tests.app.comparisons import compared
 from tests.app.records import MadeRun
+from tests.evaluator.verdicts import given
 
 Databases = Callable[[str], Path]
 WARM = "compiled.wall_ms"
@@ -207,3 +210,22 @@ def test_the_map_becomes_a_picture(databases: Databases, tmp_path: Path) -> None
 )
 def test_changes_are_signed_percentages_and_factors_from_a_doubling_on(ratio: float, text: str) -> None:
     assert change_of(ratio) == text
+
+
+def test_a_cell_that_lost_evidence_is_open_and_says_what_is_missing() -> None:
+    times = given.series(compiled__wall_ms=1)
+    lost = given.pair(given.side(series=times), replace(given.candidate(series=times), facts=None))
+    found = compare(given.environment(), given.environment(given.NEXT_TORCH), [lost])
+    row = matrix_frames.rows(found, [lost], matrix_frames.WORST).iloc[0]
+    assert (row["verdict"], row["kind"], row["word"]) == ("inconclusive", OPEN, "? inconclusive")
+    assert "the trace of a side was lost" in row["why"]
+    assert "not compared" not in row["change"]
+
+
+def test_a_time_of_noisy_rounds_is_marked() -> None:
+    times = {WARM: given.times(WARM, flags=["noisy"])}
+    one = given.pair(given.side(series=times), given.candidate(series=times))
+    found = compare(given.environment(), given.environment(given.NEXT_TORCH), [one])
+    row = matrix_frames.rows(found, [one], WARM).iloc[0]
+    assert row["base_text"].startswith("~")
+    assert row["change"].startswith("~")

@@ -200,3 +200,9 @@ def test_detail_cites_the_evidence() -> None:
     said = pair_rows.detail(cell.findings[0])
     assert "graph break 9 (candidate)" in said
     assert f"evaluation {given.BASE_ID} (base), {given.CANDIDATE_ID} (candidate)" in said
+
+
+def test_a_cell_that_lost_evidence_says_what_is_missing() -> None:
+    lost = given.pair(given.side(), given.candidate({"ran_eager": None}))
+    assert "unknown on one side" in pair_rows.headline(judged(lost))
+    assert pair_rows.headline(judged(lost)).startswith("Open: ")

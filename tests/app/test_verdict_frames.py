@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -125,8 +126,12 @@ def test_a_commit_is_not_said_to_have_moved() -> None:
 
 
 def test_when_it_was_measured() -> None:
-    done = Measured(7, "upgrade", NOW - timedelta(hours=9), NOW - timedelta(hours=6), "m")
-    going = Measured(8, "evaluate", NOW - timedelta(hours=1), None, "m")
+    done = Measured(7, "upgrade", NOW - timedelta(hours=9), NOW - timedelta(hours=6), "m", "finished")
+    going = Measured(8, "evaluate", NOW - timedelta(hours=1), None, "m", "running")
+    cut = replace(done, status="interrupted")
+    assert verdict_words.measured([cut], NOW).endswith(
+        "run 7 (6 h ago); run 7 was interrupted before its end"
+    )
     assert verdict_words.measured([done], NOW) == "measured in turns in run 7 (6 h ago)"
     assert verdict_words.measured([done, going], NOW) == (
         "measured at different times in run 7 (6 h ago) and run 8 (1 h ago); run 8 is not finished"
@@ -226,6 +231,36 @@ def test_forest_is_slowest_first_and_draws_open_intervals() -> None:
     assert scale["type"] == "log"
     low, high = scale["domain"]
     assert 0 < low < 1 < high
+
+
+def test_a_regression_that_no_rerun_confirmed_is_drawn_as_one() -> None:
+    sure, owed = time(1.2, "regressed"), time(1.1, "regressed", confirmed=False)
+    found = whole(cell("a", "n=1", sure), cell("b", "n=1", owed))
+    drawn = frames.forest(found, "compiled.wall_ms")
+    assert drawn[["state", "label"]].to_numpy().tolist() == [
+        ["regressed", "+20.0%"],
+        ["unconfirmed", "+10.0% ?"],
+    ]
+    spec = verdict_chart.forest(drawn, title="Compiled call").to_dict()
+    color = spec["layer"][3]["encoding"]["color"]
+    assert color["scale"]["domain"] == ["regressed", "unconfirmed"]
+    assert len(set(color["scale"]["range"])) == 2
+    assert "▲ regressed, unconfirmed" in color["legend"]["labelExpr"]
+
+
+def test_numbers_of_noisy_rounds_are_marked() -> None:
+    noisy = time(1.1, "regressed", reasons=("noisy",))
+    row = frames.table(frames.grouped(whole(cell("a", "n=1", noisy)))["regressed"]).iloc[0]
+    assert (row["base"], row["candidate"]) == ("~2.00 ms", "~2.20 ms")
+
+
+def test_the_largest_slowdown_says_what_a_rerun_found() -> None:
+    rerun = Estimate(1.01, 0.98, 1.04, 0.99, 0.03, 8, 8)
+    again = time(1.3, "inconclusive", rerun=rerun, reasons=("rerun_disagreed",))
+    found = whole(cell("a", "n=1", again))
+    said = verdict_words.offender(found, sections(found))
+    assert said is not None
+    assert "in a fresh rerun **+1.0%** (99% interval -2.0% to +4.0%)" in said
 
 
 def test_axis_is_never_narrower_than_what_counts() -> None:

@@ -80,6 +80,15 @@ def test_a_finding_without_an_interval_is_its_own_text() -> None:
     )
 
 
+def test_numbers_of_noisy_rounds_are_marked_and_missing_ones_stay_missing() -> None:
+    assert phrases.change(made.slower(reasons=("noisy",))) == "~12.3 ms → ~14.1 ms"
+    assert phrases.change(made.slower(reasons=("noisy",), base=None)) == "- → ~14.1 ms"
+
+
+def test_what_a_rerun_found_is_known_of_a_finding() -> None:
+    assert "in a fresh rerun +15.0% (+12.0% to +18.0%, 99%)" in phrases.known(made.slower())
+
+
 def test_too_few_replicas_promise_nothing() -> None:
     few = made.finding(verdict="inconclusive", more_replicas=4, reasons=("too_few_replicas",))
     assert phrases.more_replicas(few) == "at least 4 more replicas a side before anything can be said"

@@ -54,6 +54,27 @@ def test_accuracy_regresses_where_the_base_was_right(
     assert found.gating
 
 
+@pytest.mark.parametrize(
+    ("base", "other", "verdict"),
+    [
+        (1e-2, 1.9e-2, "unchanged"),
+        (1e-2, 2.1e-2, "changed"),
+        (2.1e-2, 1e-2, "changed"),
+        (1e-2, None, "changed"),
+        (1e-2, float("nan"), "changed"),
+        (1e-2, float("inf"), "changed"),
+        (None, None, "unchanged"),
+    ],
+)
+def test_wrong_on_both_sides_is_equal_only_if_about_as_wrong(
+    base: float | None, other: float | None, verdict: str
+) -> None:
+    ours, theirs = accuracy("fail", rmse_fp64=base), accuracy("fail", rmse_fp64=other)
+    found = {one.metric: one for one in judge_accuracy(side(accuracy=ours), candidate(accuracy=theirs))}
+    assert (found["accuracy"].verdict, found["accuracy"].gating) == (verdict, True)
+    assert "wrong on both sides" in found["accuracy"].text
+
+
 def test_a_wrong_result_says_what_is_wrong() -> None:
     assert "off" in by_metric("pass", "fail")["accuracy"].text
 

@@ -92,7 +92,20 @@ def test_what_both_sides_met_before_all_of_it_ran_eager_is_compared() -> None:
 def test_a_fact_that_one_side_does_not_know_is_not_compared() -> None:
     found = facts({"second_walk_compiles": None}, {"second_walk_compiles": 1})["second_walk_compiles"]
     assert (found.verdict, found.reasons) == ("not_compared", ("evidence_lost",))
-    assert "ran_eager" not in facts({"ran_eager": None}, {"ran_eager": None})
+
+
+@pytest.mark.parametrize("fact", ["ran_eager", "recompile_limit_hit", "graph_breaks", "second_walk_compiles"])
+def test_a_fact_that_no_side_knows_is_lost_and_not_equal(fact: str) -> None:
+    found = facts({fact: None}, {fact: None})[fact]
+    assert (found.verdict, found.reasons, found.gating) == ("not_compared", ("evidence_lost",), True)
+
+
+def test_a_fact_that_neither_recorder_had_is_none() -> None:
+    def older(one: Side) -> Side:
+        kept = {name: fact for name, fact in (one.facts or {}).items() if name != "second_walk_compiles"}
+        return replace(one, facts=kept)
+
+    assert "second_walk_compiles" not in judged(older(side()), older(candidate()))
 
 
 def test_a_lost_trace_compares_no_fact() -> None:

@@ -11,6 +11,7 @@ from evaluator.verdicts.measured import judge_environment, judge_measured
 from evaluator.verdicts.policy import ENVIRONMENT_TIMES, Policy
 from evaluator.verdicts.sides import Noise, Pair, Side
 from tests.evaluator.verdicts.given import (
+    STEADY,
     STEADY_8,
     candidate,
     environment,
@@ -208,11 +209,30 @@ def test_partly_eager_code_on_both_sides_is_compared_as_such(factor: float, verd
     assert "ran_eager" in found.reasons
 
 
-def test_equal_times_that_were_not_measured_in_turns_say_so() -> None:
-    for factor, verdict in ((1.0, "unchanged"), (0.8, "improved")):
+def test_times_that_were_not_measured_in_turns_are_neither_equal_nor_better() -> None:
+    for factor in (1.0, 0.8):
         found = judged(slower(factor, interleaved=False))[WALL]
-        assert found.verdict == verdict
+        assert (found.verdict, found.magnitude) == ("inconclusive", None)
         assert "not_interleaved" in found.reasons
+        # The figures stay.
+        assert found.estimate is not None
+        assert found.estimate.ratio == pytest.approx(factor, rel=1e-3)
+
+
+def test_the_steadier_cold_compile_gates_only_where_it_says_something() -> None:
+    both_sides = {**series(compile__cold_s=1), **series(STEADY[:1], compile__cold_serial_s=1)}
+    found = judged(both(both_sides, both_sides))
+    assert (found[COLD].gating, found[SERIAL].gating) == (True, False)
+    few = series(STEADY[:1], compile__cold_s=1, compile__cold_serial_s=1)
+    found = judged(both(few, few))
+    assert (found[COLD].gating, found[SERIAL].gating) == (False, True)
+
+
+@pytest.mark.parametrize("broken", [1e-300, 1e300, float("inf"), float("nan"), -1.0])
+def test_numbers_that_no_clock_gives_are_not_measured(broken: float) -> None:
+    bad = {WALL: times(WALL, 1.0, (broken,) * 5)}
+    found = judged(both(series(compiled__wall_ms=1), bad))[WALL]
+    assert (found.verdict, found.reasons) == ("not_compared", ("not_measured",))
 
 
 def test_a_time_that_only_one_side_has_shows_which() -> None:

@@ -147,6 +147,8 @@ def test_times_of_another_machine_are_not_settled() -> None:
     found = verdicts(elsewhere, machine="other")
     assert found.answer == "Not enough evidence"
     assert any("different machines" in one for one in found.warnings)
+    # Equal facts stand, and cells whose times nobody compared are not called equal by them.
+    assert found.counts == {"inconclusive": 3}
 
 
 def test_without_any_time_nothing_is_said_of_speed() -> None:
@@ -218,6 +220,7 @@ def test_half_of_the_cells_have_to_be_compared(compared_cells: int, answer: str)
     assert found.answer == answer
     assert f"{compared_cells} of 10 cells compared" in found.answer_text
     assert ("fewer than half of the cells" in found.answer_text) == (answer != "Upgrade")
+    assert "not tried on the candidate: pack.g0, pack.g1" in found.answer_text
 
 
 def test_cells_that_neither_side_supports_count_in_all_but_not_in_the_share() -> None:
@@ -228,8 +231,12 @@ def test_cells_that_neither_side_supports_count_in_all_but_not_in_the_share() ->
     assert found.answer == "Upgrade"
     assert "1 of 10 cells compared" in found.answer_text
     assert verdicts([*alike(1), *untried("unsupported", "skipped")]).answer == "Upgrade"
+    assert "not tried" not in found.answer_text
     # What one side could try and the other could not is missing.
-    assert verdicts([*alike(1), *untried("ok", "unsupported")]).answer == "Not enough evidence"
+    missing = verdicts([*alike(1), *untried("ok", "unsupported")])
+    assert missing.answer == "Not enough evidence"
+    assert "not tried on the candidate: pack.n0, pack.n1" in missing.answer_text
+    assert "not tried" not in verdicts([*alike(1), *untried("unsupported", "ok")]).answer_text
 
 
 @pytest.mark.parametrize("bad", [failing(), timed(accuracy=accuracy("fail"))], ids=["status", "accuracy"])
@@ -257,8 +264,7 @@ def test_times_of_two_runs_settle_nothing() -> None:
     assert "only 0 of 5 times settled, 5 still allow" in found.answer_text
     assert "not measured in turns" in found.answer_text
     assert any("two runs" in one for one in found.warnings)
-    # What each says of itself stays.
-    assert found.counts == {"unchanged": 5}
+    assert found.counts == {"inconclusive": 5}
     assert not any("two runs" in one for one in verdicts(alike(5)).warnings)
 
 
