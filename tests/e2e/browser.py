@@ -12,13 +12,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Request
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = "/usr/bin/chromium"
 SETTLED = '[data-testid="stApp"][data-test-connection-state="CONNECTED"][data-test-script-state="notRunning"]'
+IN_BROWSER = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path(CHROMIUM).exists(), reason=f"no {CHROMIUM}: apt-get install chromium"),
+]
 # A machine under load redraws slowly; nothing here judges speed.
 PATIENCE_MS = 60_000
 LOCAL = {"localhost", "127.0.0.1", "::1", ""}
@@ -64,6 +70,10 @@ class Watched:
         self.page.wait_for_selector(SETTLED)
         self.page.wait_for_function("() => !document.querySelector('[data-stale=\"true\"]')")
         assert self.page.locator('[data-testid="stException"]').count() == 0, self.page.inner_text("body")
+
+    def query(self) -> dict[str, str]:
+        """The values in the URL."""
+        return {key: values[0] for key, values in parse_qs(urlsplit(self.page.url).query).items()}
 
     def visit(self, url: str) -> None:
         self.page.goto(url)

@@ -22,7 +22,8 @@ HEIGHT = 900
 def take(
     url: str, folder: Path, *, width: int = 1280, workload: str | None = None, full: bool = False
 ) -> list[Path]:
-    """A picture of each page in each theme; returns their files. Fails on any error that the page reports."""
+    """A picture of each page in each theme; returns their files. Fails on any error that the page reports, and where a
+    page is wider than the window."""
     folder.mkdir(parents=True, exist_ok=True)
     query = f"?{urlencode({'w': workload})}" if workload else ""
     pages = {
@@ -44,6 +45,8 @@ def take(
                 watched.visit(url.rstrip("/") + path)
                 if name == "workload":
                     watched.charts_drawn(4)
+                across = watched.page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
+                assert across <= 0, f"{name} is {across} pixels wider than the window"
                 if full:
                     grow(watched)
                 taken.append(folder / f"{name}-{theme}.png")

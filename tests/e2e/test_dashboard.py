@@ -6,19 +6,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Locator, sync_playwright
+from playwright.sync_api import Browser, Locator
 
 from tests.app import seed, upgrades
-from tests.e2e.browser import CHROMIUM, ROOT, Watched, launch, served
+from tests.e2e.browser import IN_BROWSER, ROOT, Watched, served
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(not Path(CHROMIUM).exists(), reason=f"no {CHROMIUM}: apt-get install chromium"),
-]
+pytestmark = IN_BROWSER
 
 ROW = 30
 
@@ -38,29 +33,6 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        opened = launch(playwright)
-        yield opened
-        opened.close()
-
-
-@pytest.fixture
-def watched(browser: Browser) -> Iterator[Watched]:
-    """A fresh session; whatever it does, it must report no error and ask nobody else for anything."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    one = Watched(context.new_page())
-    yield one
-    context.close()
-    assert one.errors == []
-    assert one.foreign == []
-
-
-def query(watched: Watched) -> dict[str, str]:
-    return {key: values[0] for key, values in parse_qs(urlsplit(watched.page.url).query).items()}
-
-
 def click_row(table: Locator, row: int, x: int) -> None:
     """Click in a data row (from 0) of a table, ``x`` pixels from its left edge."""
     table.scroll_into_view_if_needed()
@@ -77,7 +49,7 @@ def test_runs_then_a_row_to_its_evidence(watched: Watched, url: str) -> None:
     click_row(tables(watched).nth(1), row=1, x=60)
     watched.page.wait_for_url("**/why?**")
     watched.settle()
-    asked = query(watched)
+    asked = watched.query()
     assert (asked["w"], asked["e"]) == ("graphs.breaks", "141")
     assert "2 graph break sites" in watched.page.inner_text('[data-testid="stMain"]')
 
@@ -91,7 +63,7 @@ def test_picking_a_run_is_in_the_url_and_back_undoes_it(watched: Watched, url: s
     watched.page.go_back()
     watched.page.get_by_role("heading", name="Run 5").wait_for()
     watched.settle()
-    assert "run" not in query(watched)
+    assert "run" not in watched.query()
 
 
 def test_first_screen_answers_and_a_row_leads_to_both_sides(watched: Watched, compared: str) -> None:
@@ -102,11 +74,11 @@ def test_first_screen_answers_and_a_row_leads_to_both_sides(watched: Watched, co
     watched.page.wait_for_url("**/why?**")
     watched.settle()
     # The URL holds what Why would not show anyway: evaluations 9 and 24 are of the first bucket.
-    assert query(watched) == {"cand": "2.14.1+cpu", "w": "models.llama", "e": "24", "vs": "9"}
+    assert watched.query() == {"cand": "2.14.1+cpu", "w": "models.llama", "e": "24", "vs": "9"}
     watched.page.go_back()
     watched.page.get_by_role("heading", name="Upgrade, except models.llama").wait_for()
     watched.settle()
-    assert query(watched)["cand"] == "2.14.1+cpu"
+    assert watched.query()["cand"] == "2.14.1+cpu"
 
 
 def test_a_row_of_the_forest_leads_to_both_sides(watched: Watched, compared: str) -> None:
@@ -116,7 +88,7 @@ def test_a_row_of_the_forest_leads_to_both_sides(watched: Watched, compared: str
     chart.locator('path[aria-label*="cell: models.vit · batch=4"]').last.click()
     watched.page.wait_for_url("**/why?**")
     watched.settle()
-    asked = query(watched)
+    asked = watched.query()
     assert (asked["w"], asked["b"]) == ("models.vit", "batch=4")
     assert int(asked["e"]) > int(asked["vs"])
 
@@ -160,7 +132,7 @@ def test_a_mark_opens_its_evaluation(watched: Watched, url: str) -> None:
     panel.locator('path[aria-label*="torch: 2.12.0+cpu; median"]').click()
     watched.page.wait_for_url("**/why?**")
     watched.settle()
-    asked = query(watched)
+    asked = watched.query()
     # Its only bucket is the one that is shown anyway, and so not in the URL.
     assert asked["w"] == "matmul.fp32_1024"
     chosen = watched.page.locator("code").filter(has_text="evaluator repro").inner_text()
@@ -175,7 +147,7 @@ def test_a_failure_opens_its_evaluation(watched: Watched, url: str) -> None:
     panel.locator('[aria-label*="no value: ✗ timeout"]').click()
     watched.page.wait_for_url("**/why?**")
     watched.settle()
-    assert query(watched)["b"] == "batch=1,seq=256"
+    assert watched.query()["b"] == "batch=1,seq=256"
     assert "longer than 300 s" in watched.page.inner_text('[data-testid="stMain"]')
 
 
@@ -202,7 +174,7 @@ def test_filters_follow_from_page_to_page(watched: Watched, url: str) -> None:
     watched.page.get_by_role("link", name="Why").click()
     watched.page.wait_for_url("**/why**")
     watched.settle()
-    assert query(watched) == {"w": "pointwise.silu", "variant": "dynamic"}
+    assert watched.query() == {"w": "pointwise.silu", "variant": "dynamic"}
 
 
 def test_both_sides_go_along_to_another_bucket_and_back_brings_them_back(
@@ -221,7 +193,7 @@ def test_both_sides_go_along_to_another_bucket_and_back_brings_them_back(
     choose("Shape bucket", "batch=1,seq=64")
     watched.page.wait_for_url("**vs=10**")
     watched.settle()
-    assert (query(watched)["e"], query(watched)["tab"]) == ("25", "Kernels")
+    assert (watched.query()["e"], watched.query()["tab"]) == ("25", "Kernels")
     choose("Compare with", "nothing")
     watched.page.wait_for_url(lambda url: "vs=" not in url)
     watched.settle()
@@ -229,7 +201,7 @@ def test_both_sides_go_along_to_another_bucket_and_back_brings_them_back(
     watched.page.go_back()
     watched.page.get_by_role("tab", name="Findings").wait_for()
     watched.settle()
-    assert query(watched)["vs"] == "10"
+    assert watched.query()["vs"] == "10"
 
 
 def test_hostile_names_do_nothing(watched: Watched, tmp_path: Path) -> None:
@@ -274,7 +246,8 @@ def test_command_works_from_elsewhere_and_says_how_to_begin(watched: Watched, tm
         )
 
 
-def test_pictures_of_every_page_in_both_themes(url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("width", [1280, 2560])
+def test_pictures_of_every_page_in_both_themes(url: str, tmp_path: Path, width: int) -> None:
     command = [
         sys.executable,
         "-m",
@@ -283,6 +256,8 @@ def test_pictures_of_every_page_in_both_themes(url: str, tmp_path: Path) -> None
         str(tmp_path),
         "--workload",
         "models.llama",
+        "--width",
+        str(width),
     ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import ViewportSize
 
 from tests.app import upgrades
-from tests.e2e.browser import CHROMIUM, ROOT, Watched, launch, served
+from tests.e2e.browser import IN_BROWSER, ROOT, Watched, served
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(not Path(CHROMIUM).exists(), reason=f"no {CHROMIUM}: apt-get install chromium"),
-]
+pytestmark = IN_BROWSER
 
 
 @pytest.fixture(scope="module")
@@ -26,26 +21,9 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        opened = launch(playwright)
-        yield opened
-        opened.close()
-
-
 @pytest.fixture
-def watched(browser: Browser) -> Iterator[Watched]:
-    context = browser.new_context(viewport={"width": 1280, "height": 1200})
-    one = Watched(context.new_page())
-    yield one
-    context.close()
-    assert one.errors == []
-    assert one.foreign == []
-
-
-def query(watched: Watched) -> dict[str, str]:
-    return {key: values[0] for key, values in parse_qs(urlsplit(watched.page.url).query).items()}
+def viewport() -> ViewportSize:
+    return {"width": 1280, "height": 1200}
 
 
 def heading(watched: Watched, name: str) -> None:
@@ -71,7 +49,7 @@ def test_a_tile_opens_its_two_evaluations_and_back_finds_the_metric(watched: Wat
     watched.visit(f"{url}/matrix?m=compiled.wall_ms")
     click_the_first_tile(watched)
     heading(watched, "Why · models.llama")
-    asked = query(watched)
+    asked = watched.query()
     assert asked["w"] == "models.llama" and asked["e"] != asked["vs"]
     watched.page.go_back()
     heading(watched, "Matrix")

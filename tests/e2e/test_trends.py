@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import ViewportSize
 
 from tests.app import seed
-from tests.e2e.browser import ROOT, Watched, launch, served
+from tests.e2e.browser import IN_BROWSER, ROOT, Watched, served
 
-pytestmark = pytest.mark.browser
+pytestmark = IN_BROWSER
 
 
 @pytest.fixture(scope="module")
@@ -21,14 +21,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def watched() -> Iterator[Watched]:
-    with sync_playwright() as playwright:
-        browser = launch(playwright)
-        watched = Watched(browser.new_context(viewport={"width": 1280, "height": 1250}).new_page())
-        yield watched
-        browser.close()
-    assert watched.errors == []
-    assert watched.foreign == []
+def viewport() -> ViewportSize:
+    return {"width": 1280, "height": 1250}
 
 
 def test_cells_of_a_point_lead_to_why_and_back(watched: Watched, url: str) -> None:
