@@ -5,9 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app import charts, pair_numbers, tables, theme
+from app import charts, tables, theme
 from app import files as kept_files
 from app.data import Database
+from app.pair import numbers as pair_numbers
 from db.queries.why import EvaluationRecord
 
 

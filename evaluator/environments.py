@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from evaluator import machine
+from evaluator.control.run_records import Settings
+from evaluator.control.scratch import Scratch
+from evaluator.control.server_client import Described, Server, ServerDied
 from evaluator.errors import BrokenSetUp, UserError
-from evaluator.interpreters import Interpreter
-from evaluator.run_records import Settings
-from evaluator.scratch import Scratch
+from evaluator.interpreters.planning import Interpreter
 from evaluator.selection import Cell, problem_description, select
-from evaluator.server_client import Described, Server, ServerDied
 
 Record = dict[str, Any]
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from evaluator import machine
+from evaluator.control.server_client import Described, Hello
 from evaluator.environments import selectable
 from evaluator.estimate import GUESS_HEADER_MB
 from evaluator.selection import unsupported
-from evaluator.server_client import Described, Hello
 from evaluator.table import number
 
 State = Literal["ok", "limited", "missing"]

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from evaluator.control.server_client import interpreter
 from evaluator.errors import UserError
-from evaluator.interpreters import Interpreter
-from evaluator.server_client import interpreter
+from evaluator.interpreters.planning import Interpreter
 
 DATABASE_VARIABLE: Final = "COMPILEWATCH_DB"
 _TIME: Final = re.compile(r"(?:([\d.]+)h)?(?:([\d.]+)m)?(?:([\d.]+)s?)?")

@@ -13,13 +13,13 @@ from db.queries.runs import LATEST, list_runs
 from db.queries.show import run_document
 from db.session import Reads, open_reader
 from evaluator import machine, options
-from evaluator.controller import Earlier
+from evaluator.control.controller import Earlier
+from evaluator.control.outcomes import Outcome
+from evaluator.control.run_records import Settings
+from evaluator.control.scratch import is_alive
 from evaluator.errors import UserError
-from evaluator.interpreters import Interpreter
-from evaluator.outcomes import Outcome
+from evaluator.interpreters.planning import Interpreter
 from evaluator.plan import ProbeKey
-from evaluator.run_records import Settings
-from evaluator.scratch import is_alive
 from evaluator.selection import Selection
 
 # What may stand beside --resume: everything else is part of what the run was told when it began.

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from evaluator import machine, options
-from evaluator.interpreters import Interpreter
+from evaluator.control.run_records import Settings
+from evaluator.interpreters.planning import Interpreter
 from evaluator.plan import PROFILES
-from evaluator.run_records import Settings
 from evaluator.selection import Selection
 
 DEFAULT_TIMEOUT_S: Final = 300.0

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from evaluator import machine
-from evaluator.controller import Controller, Earlier, Summary, planned_units
+from evaluator.control.controller import Controller, Earlier, Summary, planned_units
+from evaluator.control.progress import Progress
+from evaluator.control.run_records import Settings
+from evaluator.control.scratch import Scratch
 from evaluator.environments import Environment, close_all, open_environments
 from evaluator.errors import UserError
 from evaluator.estimate import Estimate, History, estimate
 from evaluator.plan import Unit
-from evaluator.progress import Progress
-from evaluator.run_records import Settings
-from evaluator.scratch import Scratch
 from evaluator.sink import Sink
 
 if TYPE_CHECKING:

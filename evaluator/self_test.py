@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaluator import machine
-from evaluator.controller import Controller
+from evaluator.control.controller import Controller
+from evaluator.control.progress import Progress
+from evaluator.control.run_records import Settings
+from evaluator.control.scratch import Scratch
+from evaluator.control.tally import tally
 from evaluator.environments import open_environments
-from evaluator.interpreters import Interpreter
-from evaluator.progress import Progress
-from evaluator.run_records import Settings
-from evaluator.scratch import Scratch
+from evaluator.interpreters.planning import Interpreter
 from evaluator.selection import Selection
 from evaluator.sink import FileSink, read_records
 from evaluator.table import MISSING, median_of, number
-from evaluator.tally import tally
 from evaluator.verdicts.noise import detectable
 from evaluator.verdicts.ratio import log_shift
 

@@ -17,9 +17,9 @@ from db.queries.runs import find_run
 from db.session import Reads, database_url, open_reader, sqlite_path
 from evaluator import running
 from evaluator.budget import Choice
+from evaluator.control.run_records import Settings
 from evaluator.errors import NothingSelected
 from evaluator.resume import resumable
-from evaluator.run_records import Settings
 from evaluator.verdicts import whole
 from evaluator.verdicts.findings import Verdicts
 from evaluator.verdicts.policy import Policy

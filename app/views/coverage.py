@@ -7,8 +7,10 @@ from typing import Any, Final
 import pandas as pd
 import streamlit as st
 
-from app import choices, comparing, coverage_frames, coverage_parts, links, state, tables, theme
+from app import choices, comparing, links, state, tables, theme
 from app.comparing import Compared
+from app.coverage import frames as coverage_frames
+from app.coverage import parts as coverage_parts
 from app.data import Database, read
 from db.queries import coverage
 from evaluator.verdicts.sides import CellName

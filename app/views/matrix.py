@@ -7,10 +7,12 @@ from typing import Any, Final
 import pandas as pd
 import streamlit as st
 
-from app import choices, comparing, links, matrix_chart, matrix_frames, state, tables, theme
+from app import choices, comparing, links, state, tables, theme
 from app.comparing import Compared
 from app.data import Database
-from app.matrix_words import FAILURE, NOT_COMPARED
+from app.matrix import chart as matrix_chart
+from app.matrix import frames as matrix_frames
+from app.matrix.words import FAILURE, NOT_COMPARED
 from evaluator.verdicts.sides import CellName
 
 ROWS: Final = ("all", "regressed")

@@ -7,10 +7,14 @@ from typing import Final
 
 import streamlit as st
 
-from app import data, empty, state, trend_controls, trend_data, trend_panels, trend_tables
+from app import data, empty, state
 from app.data import Database, read
-from app.trend_data import Recorded, Shown
-from app.trend_panels import Specs
+from app.trends import controls as trend_controls
+from app.trends import panels as trend_panels
+from app.trends import shown as trend_data
+from app.trends import tables as trend_tables
+from app.trends.panels import Specs
+from app.trends.shown import Recorded, Shown
 from db.queries import trends
 
 TABS: Final = ("Ratios", "Pass rate", "Breaks and recompiles", "Compile phases", "Cells")

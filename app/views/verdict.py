@@ -7,10 +7,11 @@ from typing import Any, Final
 import pandas as pd
 import streamlit as st
 
-from app import answer, choices, comparing, links, state, tables, theme, verdict_chart
-from app import verdict_frames as frames
+from app import choices, comparing, links, state, tables, theme
 from app.comparing import Compared
 from app.data import Database
+from app.verdict import answer, frames
+from app.verdict import chart as verdict_chart
 from evaluator.report.sections import Row
 from evaluator.verdicts.findings import CellVerdict
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app import empty, evidence, measurements, pair, state, tables, theme, why_diff
+from app import empty, evidence, measurements, state, tables, theme
 from app.data import Database, read
 from app.findings import findings
+from app.pair import diff as why_diff
+from app.pair import page as pair
 from db.queries import why
 from db.queries.why import EvaluationRecord
 from evaluator.verdicts.sides import CellName

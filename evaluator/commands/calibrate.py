@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from evaluator import options, run_options, running
+from evaluator.control.scratch import sweep
 from evaluator.errors import UserError
 from evaluator.estimate import duration
 from evaluator.plan import PROFILES
-from evaluator.scratch import sweep
 from evaluator.table import aligned
 from evaluator.verdicts.policy import LEAST_REPLICAS
 

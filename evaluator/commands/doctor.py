@@ -11,7 +11,7 @@ from evaluator import inspection, machine, options
 from evaluator.environments import start_server
 from evaluator.errors import UserError
 from evaluator.inspection import Finding
-from evaluator.interpreters import Interpreter
+from evaluator.interpreters.planning import Interpreter
 from evaluator.self_test import NOISE_METRICS, measure_noise, measure_planted
 from evaluator.table import aligned
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from evaluator import options
 from evaluator.environments import selectable, start_server
-from evaluator.interpreters import Interpreter
+from evaluator.interpreters.planning import Interpreter
 from evaluator.selection import select_descriptions, unsupported
 from evaluator.table import aligned
 

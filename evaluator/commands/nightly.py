@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaluator import machine, options, running
+from evaluator.control.progress import Progress
+from evaluator.control.scratch import sweep
 from evaluator.errors import UserError
 from evaluator.estimate import duration
-from evaluator.interpreters import Interpreter, plan_interpreters
-from evaluator.nightly_config import NightlyConfig, read_config
-from evaluator.progress import Progress
+from evaluator.interpreters.planning import Interpreter, plan_interpreters
+from evaluator.nights.config import NightlyConfig, read_config
 from evaluator.report import Gate, parse_gate
 from evaluator.report.outcome import DEFAULT_FAIL_ON
-from evaluator.scratch import sweep
 
 if TYPE_CHECKING:
-    from evaluator.night_report import NightDone
+    from evaluator.nights.report import NightDone
 
 EXIT_FINE, EXIT_BROKEN, EXIT_INTERRUPTED = 0, 2, 130
 
@@ -41,7 +41,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from evaluator import night_report, nightly
+    from evaluator.nights import night as nightly
+    from evaluator.nights import report as night_report
     from evaluator.upgrading import Interrupted
 
     running.close_on_signals()
@@ -86,9 +87,10 @@ def _gate(config: NightlyConfig) -> Gate:
 
 def _night(config: NightlyConfig, database: str, began_at: datetime) -> NightDone:
     """Measure and compare every suite. One that can't be measured does not keep the others from it."""
-    from evaluator import night_baselines, nightly
-    from evaluator.night_comparisons import Comparison, cells_of, compare_night
-    from evaluator.night_report import NightDone
+    from evaluator.nights import baselines as night_baselines
+    from evaluator.nights import night as nightly
+    from evaluator.nights.comparisons import Comparison, cells_of, compare_night
+    from evaluator.nights.report import NightDone
 
     begun, progress = time.monotonic(), Progress()
     for missing in night_baselines.require_baselines(config, database):
@@ -119,7 +121,8 @@ def _night(config: NightlyConfig, database: str, began_at: datetime) -> NightDon
 
 def _dry_run(config: NightlyConfig, database: str) -> int:
     """Say what a night would do, with the time and disk it takes where its interpreters are there."""
-    from evaluator import night_baselines, nightly
+    from evaluator.nights import baselines as night_baselines
+    from evaluator.nights import night as nightly
 
     planned = {}
     specs = [one for one in config.tested if one.spec is not None]

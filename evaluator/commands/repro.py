@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from evaluator import options
-from evaluator.ab_reproduction import ab_script, check_cell
-from evaluator.changed_graph import ChangedGraph, NoGraph, changed_graph, named_graph
+from evaluator.ab.changed_graph import ChangedGraph, NoGraph, changed_graph, named_graph
+from evaluator.ab.reproduction import ab_script, check_cell
 from evaluator.errors import UserError
 from evaluator.reproduction import script
 from evaluator.trace.log import TraceLog, read_log

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from evaluator import options, run_options, running
 from evaluator.commands.show import run_document
-from evaluator.controller import Summary
+from evaluator.control.controller import Summary
+from evaluator.control.run_records import Settings
+from evaluator.control.scratch import sweep
+from evaluator.control.tally import tally
 from evaluator.errors import UserError
 from evaluator.estimate import duration
-from evaluator.run_records import Settings
-from evaluator.scratch import sweep
 from evaluator.sink import FileSink, Sink, read_records
 from evaluator.table import table
-from evaluator.tally import tally
 
 EXIT_FINE, EXIT_BROKEN, EXIT_INTERRUPTED = 0, 2, 130
 

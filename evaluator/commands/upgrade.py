@@ -11,17 +11,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evaluator import machine, options, run_options, running
+from evaluator.control.progress import Progress
+from evaluator.control.run_records import Settings
+from evaluator.control.scratch import sweep
+from evaluator.control.server_client import interpreter
 from evaluator.errors import UserError
 from evaluator.estimate import duration
 from evaluator.fitting import Fit, fit
-from evaluator.interpreters import Interpreter, Planned, Spec, make, plan_interpreters, planned_as_given
+from evaluator.interpreters.planning import (
+    Interpreter,
+    Planned,
+    Spec,
+    make,
+    plan_interpreters,
+    planned_as_given,
+)
 from evaluator.plan import Unit
 from evaluator.printable import flat, printable
-from evaluator.progress import Progress
 from evaluator.report.outcome import DEFAULT_FAIL_ON, add_fail_on, gate_text, parse_gate
-from evaluator.run_records import Settings
-from evaluator.scratch import sweep
-from evaluator.server_client import interpreter
 
 if TYPE_CHECKING:
     from evaluator.verdicts.findings import Verdicts

@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from app import coverage_frames
 from app.comparing import Compared
-from app.coverage_parts import selected
+from app.coverage import frames as coverage_frames
+from app.coverage.parts import selected
 from db.queries import coverage
 from db.session import open_reader
 from db.store import Store

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import matrix_frames
+from app.matrix import frames as matrix_frames
 from tests.app.conftest import Opener, said
 from tests.app.test_hostile_names import FRAGMENTS, rendered
 

@@ -11,8 +11,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from app import matrix_chart, matrix_frames
-from app.matrix_words import FAILURE, NOT_COMPARED, OPEN, SETTLED, change_of
+from app.matrix import chart as matrix_chart
+from app.matrix import frames as matrix_frames
+from app.matrix.words import FAILURE, NOT_COMPARED, OPEN, SETTLED, change_of
 from evaluator.verdicts.whole import compare
 from tests.app import seed
 from tests.app.comparisons import compared

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from app import pair_charts
+from app.pair import charts as pair_charts
 
 ROWS = [
     ("Base", "Dynamo", 1.0),
@@ -36,7 +36,7 @@ def test_both_bars_are_stacked_in_one_order_and_colour() -> None:
 
 
 def test_these_charts_know_no_streamlit() -> None:
-    code = "import sys; import app.pair_charts; print('streamlit' in sys.modules)"
+    code = "import sys; import app.pair.charts; print('streamlit' in sys.modules)"
     root = Path(__file__).resolve().parents[2]
     said = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from app import pair_numbers
+from app.pair import numbers as pair_numbers
 from db.queries.why import EvaluationRecord
 from evaluator.verdicts.cells import compare_cell
 from evaluator.verdicts.findings import CellVerdict, Moved

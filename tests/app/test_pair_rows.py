@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from app import pair_rows
+from app.pair import rows as pair_rows
 from evaluator.verdicts.cells import compare_cell
 from evaluator.verdicts.diffs import differences_of
 from evaluator.verdicts.findings import CellVerdict

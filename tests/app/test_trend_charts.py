@@ -12,7 +12,8 @@ import altair as alt
 import pandas as pd
 import pytest
 
-from app import trend_axes, trend_charts
+from app.trends import axes as trend_axes
+from app.trends import charts as trend_charts
 
 ORDER = ["2.9.1", "2.12.0", "2.13.0"]
 WHO = {"torch": "t", "started": "2026-03-04 21:15"}
@@ -188,7 +189,9 @@ def test_ticks_are_round_with_one_among_them(low: float, high: float, expected: 
 
 
 def test_charts_of_trends_know_no_streamlit_and_no_database() -> None:
-    code = "import sys, app.trend_charts; print([m for m in ('streamlit', 'sqlalchemy') if m in sys.modules])"
+    code = (
+        "import sys, app.trends.charts; print([m for m in ('streamlit', 'sqlalchemy') if m in sys.modules])"
+    )
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -10,7 +10,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from app import trend_data, trend_frames, trend_intervals
+from app.trends import frames as trend_frames
+from app.trends import intervals as trend_intervals
+from app.trends import shown as trend_data
 from db.queries.trends import Point
 
 METRIC = "compiled.wall_ms"

@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import Connection
 from streamlit.testing.v1 import AppTest
 
-from app import trend_data
-from app.trend_axes import EAGER_NAME
+from app.trends import shown as trend_data
+from app.trends.axes import EAGER_NAME
 from db.queries import trends
 from db.session import open_reader
 from db.store import Store

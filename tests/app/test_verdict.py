@@ -182,7 +182,8 @@ def test_forest_has_a_row_a_cell_slowest_first(opens: Opener, databases: Databas
 
 @pytest.mark.parametrize("form", ["markdown", "html"])
 def test_comparison_can_be_saved(databases: Databases, form: str) -> None:
-    from app import comparing, data, export
+    from app import comparing, data
+    from app.verdict import export
 
     database = data.opened(str(databases("upgrade")))
     assert isinstance(database, data.Database)

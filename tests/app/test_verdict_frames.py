@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from app import verdict_cards, verdict_chart, verdict_words
-from app import verdict_frames as frames
+from app.verdict import cards as verdict_cards
+from app.verdict import chart as verdict_chart
+from app.verdict import frames
+from app.verdict import words as verdict_words
 from db.queries.sides import Measured
 from evaluator.report.sections import sections
 from evaluator.verdicts.findings import (

@@ -19,8 +19,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from evaluator.control.server_client import Server, interpreter
 from evaluator.machine import REPOSITORY
-from evaluator.server_client import Server, interpreter
 from evaluator.verdicts.ratio import ratio
 
 WORKLOADS = ("pointwise.silu_gate", "reduction.softmax_sum", "training.mlp_step")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.walk_records import whole_graph
+from evaluator.control.walk_records import whole_graph
 
 REPOSITORY = Path(__file__).parents[2]
 

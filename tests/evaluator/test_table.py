@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from evaluator.control.tally import tally
 from evaluator.table import number, speed_up, table
-from evaluator.tally import tally
 
 
 @pytest.mark.parametrize(

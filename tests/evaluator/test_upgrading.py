@@ -14,7 +14,7 @@ import pytest
 
 from evaluator.__main__ import build_parser, main
 from evaluator.commands.upgrade import _report, _settings
-from evaluator.interpreters import Interpreter
+from evaluator.interpreters.planning import Interpreter
 from evaluator.report import Gate, parse_gate
 from evaluator.selection import Selection
 from evaluator.upgrading import last_line

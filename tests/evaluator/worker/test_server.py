@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.server_client import Server
+from evaluator.control.server_client import Server
 
 pytestmark = pytest.mark.slow
 

@@ -1,0 +1,156 @@
+"""Why, with two evaluations beside each other: the verdict of the cell, and a tab a kind of evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import streamlit as st
+
+from app import files as kept_files
+from app import tables, theme
+from app.data import Database
+from app.pair import evidence as pair_evidence
+from app.pair import measurements as pair_measurements
+from app.pair import numbers as pair_numbers
+from app.pair import rows as pair_rows
+from app.pair.page import Sides
+from db.queries.why import EvaluationRecord
+from evaluator.verdicts.diffs import other_kernels
+from evaluator.verdicts.words import BAD
+
+
+def header(sides: Sides) -> None:
+    """The verdict, its worst finding with the likely cause, and the exact facts of both sides."""
+    cell = sides.cell
+    icon, _, word = theme.verdict_text(cell.verdict, cell.confirmed).partition(" ")
+    sure = ", confirmed" if cell.confirmed else ""
+    names = " → ".join(theme.literal(name) for name in (sides.verdicts.base, sides.verdicts.candidate))
+    st.subheader(f"{icon} {word[:1].upper()}{word[1:]}{sure} · {names}", anchor=False)
+    st.text(pair_rows.headline(cell))
+    if sides.why_not is not None:
+        st.warning("Not compared, which is not the same as unchanged. Both sides are shown as they are.")
+    for warning in sides.verdicts.warnings:
+        st.text(warning)
+    for column, (label, base, candidate) in zip(
+        st.columns([2, 1, 1, 1, 1, 1, 1, 1.4]), cards(sides), strict=True
+    ):
+        column.metric(label, candidate, delta=base, delta_color="off", delta_arrow="off", border=True)
+
+
+def cards(sides: Sides) -> list[tuple[str, str, str]]:
+    """The exact facts: title, what was on the base, the candidate's. An equal count of other things is not the same."""
+    ours, theirs = (_facts(record) for _, record in sides.both)
+    found = sides.cell.differences
+    others = {
+        "Break sites": any(one.change != "moved" for one in found.breaks),
+        "Recompiles": bool(found.guards),
+        "Kernels": bool(other_kernels(found.kernels)),
+    }
+    # Two zeros of which one was not reached are no agreement.
+    partly = sides.why_not is not None or any(pair_rows.gap(record) for _, record in sides.both)
+    made = []
+    for title, base in ours.items():
+        unknown = partly or theme.MISSING in (base, theirs[title])
+        if base != theirs[title] or unknown:
+            made.append((title, f"base {base}", theirs[title]))
+        else:
+            made.append((title, f"base {base}, others" if others.get(title) else "same", theirs[title]))
+    return made
+
+
+def _facts(record: EvaluationRecord) -> dict[str, str]:
+    facts = record.facts or {}
+    verdicts = [str(verdict) for verdict in record.accuracy["verdict"].dropna().unique()]
+    return {
+        "Status": theme.status_text(record.status or "running"),
+        "Graphs": theme.count(facts.get("graphs")),
+        "Operators": theme.count(facts.get("ops")),
+        "Break sites": theme.count(facts.get("graph_breaks")),
+        "Compiles": theme.count(facts.get("compiles")),
+        "Recompiles": theme.count(facts.get("recompiles")),
+        "Kernels": theme.count(len(record.kernels) if facts.get("graphs") is not None else None),
+        "Accuracy": verdicts[0].replace("_", " ") if verdicts else theme.MISSING,
+    }
+
+
+def findings(database: Database, sides: Sides) -> None:
+    """Every finding of the cell, worst first; the picked one in full; and what the ladder says."""
+    found = pair_rows.findings(sides.cell)
+    columns = {
+        "verdict": tables.text("verdict", width=150),
+        "metric": tables.text("metric", width=170),
+        "base": tables.text("base", width=100),
+        "candidate": tables.text("candidate", width=100),
+        "change": tables.text("change and interval", width=210),
+        "counts": tables.text("weight", width=70, help="counts: for the answer; explains: beside those"),
+        "cause": tables.text("likely cause", width=260),
+        "why": tables.text("why", width=420),
+    }
+    row = tables.show(
+        found,
+        columns,
+        key=f"pair-findings-{sides.base.id}-{sides.candidate.id}",
+        rows=10,
+        pick="row",
+        csv="findings.csv",
+        caption="Worst first. Pick one to read all of it.",
+    )
+    kept_files.shown(pair_rows.detail(sides.cell.findings[row or 0]))
+    ladder(sides)
+
+
+def ladder(sides: Sides) -> None:
+    """Which layer moved: the cell under more and more of torch.compile, on both sides."""
+    moved = pair_numbers.layer(sides.cell)
+    st.caption(f"Layer that moved: {moved or 'not known'}")
+    times = [one.metric for one in sides.cell.findings if one.kind == "time" and one.verdict in BAD]
+    metric = times[0] if times else "compiled.wall_ms"
+    rungs = pair_numbers.ladder(sides.pair, metric)
+    if rungs.empty:
+        if sides.cell.verdict in BAD:
+            st.text("No rung of the ladder is recorded: an upgrade climbs it for what its rerun confirms.")
+        return
+    columns: dict[str, Any] = {
+        "rung": tables.text("what takes part", width=240),
+        "base_status": tables.text("base", width=130),
+        "candidate_status": tables.text("candidate", width=130),
+        "base_accuracy": tables.text("base accuracy", width=110),
+        "candidate_accuracy": tables.text("candidate accuracy", width=130),
+        "base": tables.text("base time", width=90),
+        "candidate": tables.text("candidate time", width=110),
+        "ratio": tables.text("change", width=80, help="of the medians"),
+    }
+    tables.show(
+        rungs,
+        columns,
+        key=f"pair-ladder-{sides.base.id}-{sides.candidate.id}",
+        csv="ladder.csv",
+        caption=f"The same with more and more of torch.compile. Times: {theme.metric_title(metric)}.",
+    )
+
+
+TABS: Final[Mapping[str, Callable[[Database, Sides], None]]] = {
+    "Findings": findings,
+    "Graph breaks": pair_evidence.breaks,
+    "Recompiles": pair_evidence.recompiles,
+    "Kernels": pair_evidence.kernels,
+    "Times": pair_measurements.times,
+    "Accuracy": pair_measurements.accuracy,
+    "Probes and logs": pair_measurements.probes,
+    "Files": pair_measurements.files,
+    "Environment": pair_measurements.environment,
+}
+
+
+def draw(database: Database, sides: Sides) -> str | None:
+    """Both evaluations; returns the command that shows their difference on its own, None where there is none."""
+    header(sides)
+    opened = st.tabs(list(TABS), key="tab", bind="query-params", on_change="rerun")
+    for tab, tab_of in zip(opened, TABS.values(), strict=True):
+        if tab.open:
+            with tab:
+                tab_of(database, sides)
+    if sides.base.source_sha256 is None or sides.candidate.source_sha256 is None:
+        return None
+    return f"python -m evaluator repro --ab {sides.base.id} {sides.candidate.id}{database.option}"

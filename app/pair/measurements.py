@@ -1,0 +1,157 @@
+"""What was measured in two evaluations and under what: the tabs of Why for times, accuracy, logs, files, environment."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import files as kept_files
+from app import measurements, tables, theme
+from app.data import Database
+from app.pair import charts as pair_charts
+from app.pair import numbers as pair_numbers
+from app.pair.page import Sides
+from evaluator.verdicts import diffs
+
+
+def times(database: Database, sides: Sides) -> None:
+    """Where both cold compiles went, and every metric of both with what the verdict says of it."""
+    found = pair_numbers.metrics(sides.base, sides.candidate, sides.cell)
+    if found.empty:
+        st.info("Neither side measured anything: see the probes for what failed.")
+        return
+    names = [word for word, _ in sides.both]
+    stacked = pair_numbers.phases(sides.both)
+    if not stacked.empty:
+        order = [theme.metric_title(metric) for metric in pair_numbers.PHASES] + [pair_numbers.REST]
+        known = [phase for phase in order if phase in set(stacked["phase"])]
+        st.altair_chart(pair_charts.phases(stacked, names, known), key=f"pair-phases-{_key(sides)}")
+        for name in names:
+            if name not in set(stacked["side"]):
+                st.caption(f"{name}: the phases of its compile were not recorded.")
+    columns = {
+        "metric": tables.text("metric", width=190),
+        "base": tables.text("base", width=90),
+        "candidate": tables.text("candidate", width=90),
+        "unit": tables.text("unit", width=45),
+        "change": tables.text("change and interval", width=240),
+        "verdict": tables.text("verdict", width=130),
+        "replicas": tables.text("replicas", width=70),
+        "why": tables.text("why", width=380),
+    }
+    tables.show(
+        found,
+        columns,
+        key=f"pair-times-{_key(sides)}",
+        rows=20,
+        csv="metrics-compared.csv",
+        caption="Medians over the replicas. A change without an interval is of the medians alone, and no verdict.",
+    )
+
+
+def accuracy(database: Database, sides: Sides) -> None:
+    """Both sides' errors to float64, how their outputs differ from each other, and leaves that differ in form."""
+    for one in sides.cell.findings:
+        if one.metric in ("accuracy", "drift") and one.text:
+            st.caption(theme.metric_title(one.metric))
+            kept_files.shown(f"{theme.verdict_text(one.verdict, one.confirmed)}: {one.text}")
+    found = pair_numbers.accuracy(sides.base, sides.candidate)
+    if found.empty:
+        st.info("Accuracy was not measured on either side.")
+        return
+    columns = {
+        "series": tables.text("series", width=130),
+        "figure": tables.text("figure", width=260),
+        "base": tables.text("base", width=260),
+        "candidate": tables.text("candidate", width=260),
+    }
+    tables.show(
+        found,
+        columns,
+        key=f"pair-accuracy-{_key(sides)}",
+        csv="accuracy-compared.csv",
+        caption="Worst leaf of the outputs.",
+    )
+    forms = {"leaf": "leaf", "kind": "what", "eager": "eager", "compiled": "compiled"}
+    for column, (word, record) in zip(st.columns(2), sides.both, strict=True):
+        with column:
+            if record.differences.empty:
+                continue
+            st.caption(f"{word}: leaves of the output that differ from eager's in form")
+            tables.show(
+                record.differences,
+                {name: tables.text(label) for name, label in forms.items()},
+                key=f"pair-form-{word}-{_key(sides)}",
+            )
+
+
+def probes(database: Database, sides: Sides) -> None:
+    """What each side raised where that differs, then each side's probes with the error and log of the picked one."""
+    if sides.cell.differences.error is not None:
+        st.caption("What was raised differs")
+        for column, (word, _), text in zip(
+            st.columns(2), sides.both, sides.cell.differences.error, strict=True
+        ):
+            with column:
+                kept_files.shown(text or f"(the {word.lower()} raised nothing)")
+    elif sides.pair.base is not None and (raised := diffs.error_text(sides.pair.base.failure)):
+        st.caption("Both sides raised the same, but for paths, lines and addresses")
+        kept_files.shown(raised)
+    labels = (sides.verdicts.base, sides.verdicts.candidate)
+    for column, (word, record), label in zip(st.columns(2), sides.both, labels, strict=True):
+        with column:
+            st.caption(f"{word} · {theme.literal(label)}")
+            measurements.probes(database, record)
+
+
+def files(database: Database, sides: Sides) -> None:
+    """Every file that both sides' probes left: traces, logs, sources, each to be saved as it was written."""
+    sources = [record.source_sha256 for _, record in sides.both]
+    labels = (sides.verdicts.base, sides.verdicts.candidate)
+    columns = st.columns(2)
+    for column, (word, record), label in zip(columns, sides.both, labels, strict=True):
+        with column:
+            st.caption(f"{word} · {theme.literal(label)}")
+            found = record.artifacts.drop_duplicates(["kind", "sha256"])
+            kept_files.browse(database, found, key=f"artifacts-{record.id}")
+    if sources[0] == sources[1] and sources[0] is not None:
+        st.caption("Source of the workload, the same on both sides")
+        kept_files.content(database, "workload_source", sources[0], key=f"pair-source-{_key(sides)}")
+        return
+    for column, source, word in zip(columns, sources, ("base", "candidate"), strict=True):
+        if source is not None:
+            with column:
+                st.caption(f"Source of the workload on the {word}")
+                kept_files.content(
+                    database, "workload_source", source, key=f"pair-source-{word}-{_key(sides)}"
+                )
+
+
+def environment(database: Database, sides: Sides) -> None:
+    """Only what differs between the two environments, and as what it counts."""
+    found = pair_numbers.environment(sides.verdicts.moved)
+    for sentence in sides.verdicts.warnings:
+        st.text(sentence)
+    if found.empty:
+        st.info("All recorded fields of the two environments are equal.")
+        return
+    columns = {
+        "field": tables.text("field", width=200),
+        "base": tables.text("base", width=330),
+        "candidate": tables.text("candidate", width=330),
+        "counts": tables.text("moved dependency", width=150),
+    }
+    ours, theirs = sides.base.environment_fields, sides.candidate.environment_fields
+    same = sum(ours.get(name) == theirs.get(name) for name in {*ours, *theirs})
+    tables.show(
+        found,
+        columns,
+        key=f"pair-environment-{_key(sides)}",
+        rows=16,
+        csv="environments-compared.csv",
+        caption=f"{theme.counted(len(found), 'field')} differ{'s' if len(found) == 1 else ''}; "
+        f"{theme.counted(same, 'whole field')} are equal. Torch with what it pins counts once.",
+    )
+
+
+def _key(sides: Sides) -> str:
+    return f"{sides.base.id}-{sides.candidate.id}"
