@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -143,6 +145,28 @@ def open_reader(database: str | URL) -> Engine:
         with engine.connect() as connection:
             require_current(connection, url)
     return engine
+
+
+@contextmanager
+def reading(database: str | URL) -> Iterator[Connection]:
+    """A connection to read from, closed with all that belongs to it at the end. Raises UserError as ``open_reader``."""
+    engine = open_reader(database)
+    try:
+        with engine.connect() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def reading_if_there(database: str | URL) -> Iterator[Connection | None]:
+    """As ``reading``; None where the database is a file that is not there yet."""
+    path = sqlite_path(database_url(database))
+    if path is not None and not path.exists():
+        yield None
+        return
+    with reading(database) as connection:
+        yield connection
 
 
 def require_usable(url: URL) -> None:

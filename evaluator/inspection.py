@@ -158,22 +158,17 @@ def _disk(what: str, folder: Path) -> Finding:
 
 def _database(database: str) -> Finding:
     from db.queries.runs import list_runs
-    from db.session import database_url, open_reader, sqlite_path
+    from db.session import reading_if_there
     from evaluator.errors import UserError
 
     try:
-        path = sqlite_path(database_url(database))
-        if path is not None and not path.exists():
-            return Finding("database", "ok", f"{database} is not there yet: the first run makes it")
-        engine = open_reader(database)
+        with reading_if_there(database) as reads:
+            if reads is None:
+                return Finding("database", "ok", f"{database} is not there yet: the first run makes it")
+            runs = list_runs(reads)
     except UserError as error:
         problem, _, fix = str(error).partition(": ")
         return Finding("database", "missing", problem, fix or "give --db another file")
-    try:
-        with engine.connect() as connection:
-            runs = list_runs(connection)
-    finally:
-        engine.dispose()
     unfinished = sum(run.status != "finished" for run in runs)
     more = f", {unfinished} not finished (`run --resume` goes on with one)" if unfinished else ""
     return Finding("database", "ok", f"{database}: {len(runs)} run(s){more}")

@@ -11,7 +11,7 @@ from typing import Any, Final
 from db.queries.resume import UnfinishedRun, unfinished_run
 from db.queries.runs import LATEST, list_runs
 from db.queries.show import run_document
-from db.session import Reads, open_reader
+from db.session import Reads, reading
 from evaluator import machine, options
 from evaluator.control.controller import Earlier
 from evaluator.control.outcomes import Outcome
@@ -42,15 +42,11 @@ def refuse_other_options(arguments: argparse.Namespace, default: Callable[[str],
 
 def resumable(database: str, reference: str) -> tuple[Settings, Earlier]:
     """The settings of an interrupted run, and what it recorded. Raises UserError where it can't be resumed."""
-    engine = open_reader(database)
-    try:
-        with engine.connect() as connection:
-            wanted = _latest_unfinished(list_runs(connection)) if reference == LATEST else reference
-            run = unfinished_run(connection, wanted)
-            evaluations = run_document(connection, run.uuid)["evaluations"]
-            of = next(row.machine for row in list_runs(connection) if row.id == run.id)
-    finally:
-        engine.dispose()
+    with reading(database) as reads:
+        wanted = _latest_unfinished(list_runs(reads)) if reference == LATEST else reference
+        run = unfinished_run(reads, wanted)
+        evaluations = run_document(reads, run.uuid)["evaluations"]
+        of = next(row.machine for row in list_runs(reads) if row.id == run.id)
     name = run.uuid[:8]
     if run.status == "finished":
         raise UserError(f"run {name} is finished: nothing is left to resume, start a new run")

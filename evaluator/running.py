@@ -120,15 +120,8 @@ def history(database: str) -> History:
     """
     try:
         from db.queries.durations import unit_durations
-        from db.session import database_url, open_reader, sqlite_path
+        from db.session import reading_if_there
     except ImportError:
         return {}
-    path = sqlite_path(database_url(database))
-    if path is not None and not path.exists():
-        return {}
-    engine = open_reader(database)
-    try:
-        with engine.connect() as connection:
-            return unit_durations(connection, machine.machine_id())
-    finally:
-        engine.dispose()
+    with reading_if_there(database) as reads:
+        return {} if reads is None else unit_durations(reads, machine.machine_id())

@@ -6,15 +6,14 @@ follows from what is there, so an upgrade that was interrupted goes on by doing 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
 from typing import Final
 
 from db.queries import comparison, lineage
 from db.queries.runs import find_run
-from db.session import Reads, database_url, open_reader, sqlite_path
+from db.session import Reads, reading, reading_if_there
 from evaluator import running
 from evaluator.budget import Choice
 from evaluator.control.run_records import Settings
@@ -67,7 +66,7 @@ class Stages:
 
     def judge(self, run: str) -> list[Verdicts]:
         """The verdict of each step from one environment of the run to the next, as the database has it now."""
-        with self._reads() as reads:
+        with reading(self.database) as reads:
             return [verdicts for _, verdicts in judged(reads, run, self.policy)]
 
     def _rerun(self, settings: Settings, verdicts: Sequence[Verdicts]) -> list[Verdicts]:
@@ -84,7 +83,7 @@ class Stages:
 
     def _climb(self, settings: Settings, verdicts: Sequence[Verdicts]) -> list[Verdicts]:
         for step, one in enumerate(verdicts):
-            with self._reads() as reads:
+            with reading(self.database) as reads:
                 pairs, _ = judged(reads, settings.run, self.policy)[step]
             done = {pair.cell for pair in pairs if pair.rungs}
             for times in (False, True):
@@ -120,25 +119,16 @@ class Stages:
             raise Interrupted(settings.run)
 
     def _children(self, run: str) -> list[str]:
-        with self._reads() as reads:
+        with reading(self.database) as reads:
             return lineage.children(reads, run)
 
     def _finish(self, run: str, root: str) -> None:
-        with self._reads() as reads:
+        with reading(self.database) as reads:
             if lineage.is_finished(reads, run):
                 return
         settings, earlier = resumable(self.database, run)
         if running.resume(settings, earlier, self.database).interrupted:
             raise Interrupted(root)
-
-    @contextmanager
-    def _reads(self) -> Iterator[Reads]:
-        engine = open_reader(self.database)
-        try:
-            with engine.connect() as connection:
-                yield connection
-        finally:
-            engine.dispose()
 
 
 def judged(reads: Reads, run: str, policy: Policy) -> list[tuple[tuple[Pair, ...], Verdicts]]:
@@ -192,16 +182,9 @@ def within_choice(settings: Settings, choice: Choice, note: str) -> Settings:
 
 def told_before(database: str, torches: Sequence[str | None]) -> frozenset[str]:
     """Workloads that were not simply unchanged in the last upgrade between these torch versions; none without one."""
-    path = sqlite_path(database_url(database))
-    if path is not None and not path.exists():
-        return frozenset()
-    engine = open_reader(database)
-    try:
-        with engine.connect() as reads:
-            run = lineage.last_upgrade(reads, torches)
-            steps = judged(reads, run, Policy()) if run else []
-    finally:
-        engine.dispose()
+    with reading_if_there(database) as reads:
+        run = None if reads is None else lineage.last_upgrade(reads, torches)
+        steps = judged(reads, run, Policy()) if reads is not None and run else []
     return frozenset(
         cell.cell.workload
         for _, one in steps

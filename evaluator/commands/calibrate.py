@@ -111,9 +111,9 @@ def recorded_noise(database: str, reference: str) -> str:
     """The table of a recorded calibration; ``latest`` means the latest one. UserError where nothing is known of it."""
     from db.queries import lineage
     from db.queries.calibration import noise_of_run
-    from db.session import open_reader
+    from db.session import reading
 
-    with open_reader(database).connect() as reads:
+    with reading(database) as reads:
         run, _ = lineage.root(reads, None if reference == LATEST else reference, PURPOSE)
         found = noise_of_run(reads, run)
     if not found:

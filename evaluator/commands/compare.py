@@ -96,16 +96,12 @@ def run(arguments: argparse.Namespace) -> int:
 def compared(arguments: argparse.Namespace, policy: Policy) -> tuple[Verdicts, Context]:
     """The verdicts about the two sides, and where they come from. Raises UserError where a side can't be found."""
     from db.queries.comparison import load, resolve
-    from db.session import open_reader
+    from db.session import reading
 
     database = options.database(arguments)
-    engine = open_reader(database)
-    try:
-        with engine.connect() as reads:
-            base, candidate = resolve(reads, arguments.base, arguments.candidate)
-            loaded = load(reads, base, candidate)
-    finally:
-        engine.dispose()
+    with reading(database) as reads:
+        base, candidate = resolve(reads, arguments.base, arguments.candidate)
+        loaded = load(reads, base, candidate)
     verdicts = compare(loaded.base, loaded.candidate, loaded.pairs, policy)
     sides = [f"{side.run}@{side.position}" for side in (base, candidate)]
     context = context_of(

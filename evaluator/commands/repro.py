@@ -92,9 +92,9 @@ def _ab(arguments: argparse.Namespace) -> str:
 
 def _documents(arguments: argparse.Namespace, references: list[str]) -> list[dict[str, Any]]:
     from db.queries import repro
-    from db.session import open_reader
+    from db.session import reading
 
-    with open_reader(options.database(arguments)).connect() as reads:
+    with reading(options.database(arguments)) as reads:
         return [repro.evaluation(reads, reference) for reference in references]
 
 

@@ -39,12 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
 def run_document(database: str, reference: str) -> dict[str, Any]:
     """The document of a recorded run. Raises UserError where the database or the run is not there."""
     from db.queries.show import run_document as read
-    from db.session import open_reader
+    from db.session import reading
 
-    engine = open_reader(database)
-    try:
-        with engine.connect() as connection:
-            document: dict[str, Any] = read(connection, reference)
-            return document
-    finally:
-        engine.dispose()
+    with reading(database) as reads:
+        document: dict[str, Any] = read(reads, reference)
+        return document

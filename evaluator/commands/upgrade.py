@@ -202,12 +202,12 @@ def _dry_run(arguments: argparse.Namespace, planned: Sequence[Planned]) -> int:
 
 def _resume(arguments: argparse.Namespace) -> int:
     from db.queries import lineage
-    from db.session import open_reader
+    from db.session import reading
     from evaluator.resume import refuse_other_options, settings_of
 
     refuse_other_options(arguments, arguments.default_of)
     reference = None if arguments.resume == "latest" else arguments.resume
-    with open_reader(options.database(arguments)).connect() as reads:
+    with reading(options.database(arguments)) as reads:
         uuid, plan = lineage.root(reads, reference, "upgrade")
         settings = settings_of(reads, uuid)
     told: dict[str, Any] = plan.get("upgrade", {})

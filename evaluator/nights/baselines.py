@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from db.queries.nights import missing_baseline, require_baseline
 from db.queries.run_sides import version_of
-from db.session import Reads, database_url, open_reader, sqlite_path
+from db.session import reading_if_there
 from evaluator import machine, options
 from evaluator.control.server_client import interpreter
 from evaluator.errors import UserError
@@ -27,7 +25,7 @@ def require_baselines(config: NightlyConfig, database: str) -> list[str]:
     wanted = sorted({one.baseline for one in config.tested if one.baseline is not None})
     tonight = _versions(config) if any(version_of(reference) for reference in wanted) else []
     missing = []
-    with reads_if_there(database) as reads:
+    with reading_if_there(database) as reads:
         for reference in wanted:
             require_baseline(reads, reference, tonight)
             label = missing_baseline(reads, reference)
@@ -70,18 +68,3 @@ def given(config: NightlyConfig, tested: Tested) -> Interpreter:
 def path_of(config: NightlyConfig, path: str) -> Path:
     """A path of the file, which is relative to its folder."""
     return config.path.parent / Path(path).expanduser()
-
-
-@contextmanager
-def reads_if_there(database: str) -> Iterator[Reads | None]:
-    """A connection to read from; None where there is no database yet."""
-    path = sqlite_path(database_url(database))
-    if path is not None and not path.exists():
-        yield None
-        return
-    engine = open_reader(database)
-    try:
-        with engine.connect() as reads:
-            yield reads
-    finally:
-        engine.dispose()

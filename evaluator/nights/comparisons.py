@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
@@ -13,7 +12,7 @@ from db.queries.comparison import Loaded, SideRef
 from db.queries.nights import missing_baseline, night_before, nights
 from db.queries.run_sides import is_version
 from db.queries.runs import evaluation_count, find_run
-from db.session import Reads, open_reader
+from db.session import Reads, reading
 from evaluator import machine, running
 from evaluator.errors import UserError
 from evaluator.interpreters.planning import Says
@@ -74,7 +73,7 @@ def compare_night(group: Group, database: str, confirm: bool, progress: Says) ->
     policy = Policy()
     yield from _same_night(group, database, confirm, policy, progress)
     for place, tested in enumerate(group.tested, 1):
-        with _reads(database) as reads:
+        with reading(database) as reads:
             others = list(_others(reads, group, place, database))
             across = [one for one in others if isinstance(one, _Across)]
             for child in lineage.children(reads, group.settings.run) if confirm else ():
@@ -85,7 +84,7 @@ def compare_night(group: Group, database: str, confirm: bool, progress: Says) ->
                 f"measuring {len(owed)} cell(s) of {tested.name} once more, to confirm exact differences"
             )
             run = _rerun(group, place, owed, database)
-            with _reads(database) as reads:
+            with reading(database) as reads:
                 _add_fresh(reads, across, run)
         for one in others:
             yield one.judged(policy) if isinstance(one, _Across) else one
@@ -110,7 +109,7 @@ def _same_night(
         return
     stages = Stages(database, confirm, explain=False, policy=policy, say=progress.say)
     steps = stages.go_on(group.settings)
-    with _reads(database) as reads:
+    with reading(database) as reads:
         run = find_run(reads, group.settings.run)
     for (base, candidate), verdicts in zip(pairwise(group.tested), steps, strict=True):
         title, name = (
@@ -196,15 +195,5 @@ def _confirmed(pair: Pair, fresh: Side | None) -> Pair:
 
 def cells_of(database: str, run: str) -> int:
     """Evaluations of a run."""
-    with _reads(database) as reads:
+    with reading(database) as reads:
         return evaluation_count(reads, find_run(reads, run))
-
-
-@contextmanager
-def _reads(database: str) -> Iterator[Reads]:
-    engine = open_reader(database)
-    try:
-        with engine.connect() as connection:
-            yield connection
-    finally:
-        engine.dispose()

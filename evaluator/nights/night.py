@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Final
 
 from db.queries.nights import PURPOSE, Night, left_open, nights
-from db.session import database_url, open_reader, sqlite_path
+from db.session import database_url, reading, reading_if_there, sqlite_path
 from evaluator import machine, options, running
 from evaluator.control.run_records import Settings, run_finished_record
 from evaluator.control.scratch import is_alive
 from evaluator.errors import BrokenSetUp, UserError
 from evaluator.interpreters.planning import Interpreter, Says, find_or_make, numbered
-from evaluator.nights.baselines import given, path_of, reads_if_there
+from evaluator.nights.baselines import given, path_of
 from evaluator.nights.config import NightlyConfig, Suite, Tested
 from evaluator.resume import resumable
 from evaluator.upgrading import Interrupted
@@ -144,7 +144,7 @@ def _source(config: NightlyConfig, source: str) -> str:
 
 def known_nights(database: str) -> list[Night]:
     """The recorded nights of this machine, the latest first; none where there is no database yet."""
-    with reads_if_there(database) as reads:
+    with reading_if_there(database) as reads:
         return [] if reads is None else nights(reads, machine.machine_id())
 
 
@@ -196,12 +196,8 @@ def close_left_open(database: str, progress: Says) -> None:
     """Close the runs of nights that died without a word, so that they no longer look as if they went on."""
     if not known_nights(database):
         return
-    engine = open_reader(database)
-    try:
-        with engine.connect() as reads:
-            left = [run for run in left_open(reads, machine.machine_id()) if not is_alive(run)]
-    finally:
-        engine.dispose()
+    with reading(database) as reads:
+        left = [run for run in left_open(reads, machine.machine_id()) if not is_alive(run)]
     store = running.open_store(database)
     try:
         for run in left:

@@ -32,14 +32,10 @@ def context_of(
     runs. Raises UserError where the database or a run is not there.
     """
     from db.queries.provenance import runs_and_children
-    from db.session import open_reader
+    from db.session import reading
 
-    engine = open_reader(database)
-    try:
-        with engine.connect() as reads:
-            found = runs_and_children(reads, runs)
-    finally:
-        engine.dispose()
+    with reading(database) as reads:
+        found = runs_and_children(reads, runs)
     shown = None if database_option is None else shown_database(database_option)
     made_by = [
         shlex.join(["python", "-m", "evaluator", *_with_database(one.argv, shown)])
