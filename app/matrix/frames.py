@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -29,6 +30,10 @@ _ORDER: Final = (
     *DIAGNOSTIC_TIMES,
     *DIAGNOSTIC_MEMORY,
 )
+# A line of fewer versions shows no course.
+LEAST_VERSIONS: Final = 3
+# Fixed, so that 1% of noise looks like nothing.
+SPARK_ENDS: Final = (0.75, 1.25)
 # Shown with every metric, as the reason why there is no value.
 _NO_METRIC: Final = frozenset({"status", "facts"})
 # What a reader of the downloaded table needs of them.
@@ -91,6 +96,30 @@ def rows(verdicts: Verdicts, pairs: Sequence[Pair], metric: str) -> pd.DataFrame
     frame = pd.DataFrame([{**one, "cell": place} for place, (_, one) in enumerate(made)])
     numbers = ("ratio", "percent", "low", "high", "shade", "base_evaluation", "candidate_evaluation")
     return frame.astype(dict.fromkeys(numbers, "float64"))
+
+
+def spark_metric(metric: str) -> str | None:
+    """The time whose course over versions stands beside the rows: the map's own, of the verdict the compiled call's;
+    None where the map is about no time."""
+    if metric == WORST:
+        return next(iter(GATING_TIMES))
+    return metric if metric in {**GATING_TIMES, **DIAGNOSTIC_TIMES} else None
+
+
+def sparks(frame: pd.DataFrame, lines: Mapping[int, Sequence[float]]) -> list[list[float] | None]:
+    """Of each row the course of its time as ratios to the median of all versions, within ``SPARK_ENDS``; None where
+    fewer than 3 versions have a number. ``lines``: by evaluation, oldest version first."""
+    found: list[list[float] | None] = []
+    for candidate, base in zip(frame["candidate_evaluation"], frame["base_evaluation"], strict=True):
+        known = [int(one) for one in (candidate, base) if pd.notna(one)]
+        line = next((lines[one] for one in known if one in lines), ())
+        if len(line) < LEAST_VERSIONS:
+            found.append(None)
+            continue
+        middle = statistics.median(line)
+        low, high = SPARK_ENDS
+        found.append([round(min(high, max(low, one / middle)), 4) for one in line] if middle > 0 else None)
+    return found
 
 
 def unit_of(frame: pd.DataFrame) -> str:

@@ -7,11 +7,12 @@ from typing import Any, Final
 import pandas as pd
 import streamlit as st
 
-from app import choices, comparing, links, state, tables, theme
+from app import choices, comparing, links, state, theme
 from app.comparing import Compared
 from app.data import Database
 from app.matrix import chart as matrix_chart
 from app.matrix import frames as matrix_frames
+from app.matrix.table import courses, table
 from app.matrix.words import FAILURE, NOT_COMPARED
 from evaluator.verdicts.sides import CellName
 
@@ -66,39 +67,6 @@ def heat_map(found: Compared, shown: pd.DataFrame) -> int | None:
     return int(chosen[0]["cell"]) if chosen and chosen[0].get("cell") is not None else None
 
 
-def table(found: Compared, shown: pd.DataFrame) -> int | None:
-    """The same cells as rows, worst first; the cell of the clicked one."""
-    numeric = matrix_frames.numeric(shown)
-
-    def side(label: str, field: str) -> dict[str, Any]:
-        if numeric:
-            title = f"{label} {matrix_frames.unit_of(shown)}".strip()
-            return {field: tables.significant(title, 4, width=130)}
-        return {f"{field}_text": tables.text(label, width=130)}
-
-    columns = {
-        "workload": tables.text("workload", width=170),
-        "bucket": tables.text("bucket", width=130),
-        **({"variant": tables.text("variant", width=90)} if shown["variant"].nunique() > 1 else {}),
-        **({"target": tables.text("target", width=70)} if shown["target"].nunique() > 1 else {}),
-        **({"metric": tables.text("metric", width=130)} if shown["metric"].nunique() > 1 else {}),
-        "verdict": tables.text("verdict", width=165),
-        **side(found.verdicts.base, "base"),
-        **side(found.verdicts.candidate, "candidate"),
-        "percent": st.column_config.NumberColumn("change", format="%+.1f%%", width=75),
-        "interval": tables.text(
-            "interval", width=135, help="of the change, at 95% confidence; none below 4 replicas a side"
-        ),
-        "why": tables.text("why", width=420),
-    }
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.caption("Worst first. Click a row to open it.", width="stretch")
-        tables.download_csv(shown[list(matrix_frames.SAVED)], "matrix.csv", key="matrix-csv")
-    worded = shown.assign(verdict=shown["word"])
-    row = tables.show(worded, columns, key="matrix-table", rows=14, pick="cell")
-    return None if row is None else int(shown["cell"].iloc[row])
-
-
 def open_cell(database: Database, shown: pd.DataFrame, cell: int, goes: str) -> None:
     """Go to the evidence of a cell, or to its workload's history."""
     one = shown[shown["cell"] == cell].iloc[0]
@@ -125,7 +93,8 @@ def page(database: Database) -> None:
     if shown.empty:
         st.info("No cell that was compared regressed in this.")
         return
-    for picked in (heat_map(found, shown), table(found, shown)):
+    lines = courses(database, found, shown, metric)
+    for picked in (heat_map(found, shown), table(found, shown, lines)):
         if picked is not None and picked in set(shown["cell"]):
             open_cell(database, shown, picked, goes)
 

@@ -230,3 +230,15 @@ def test_a_time_of_noisy_rounds_is_marked() -> None:
     row = matrix_frames.rows(found, [one], WARM).iloc[0]
     assert row["base_text"].startswith("~")
     assert row["change"].startswith("~")
+
+
+def test_the_course_over_versions_is_a_ratio_within_fixed_ends() -> None:
+    frame = pd.DataFrame(
+        {"candidate_evaluation": [7.0, 8.0, None, None], "base_evaluation": [1.0, 2.0, 3.0, None]}
+    )
+    lines = {7: (2.0, 2.0, 4.0), 8: (1.0, 1.0), 3: (10.0, 11.0, 9.0)}
+    found = matrix_frames.sparks(frame, lines)
+    # Twice the median is beyond the end; two versions show no course; one side is enough; without any there is none.
+    assert found == [[1.0, 1.0, 1.25], None, [1.0, 1.1, 0.9], None]
+    assert matrix_frames.spark_metric(matrix_frames.WORST) == WARM
+    assert matrix_frames.spark_metric("graph_breaks") is None

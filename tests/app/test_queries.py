@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from db.queries import history, overview, run_details, versions, why
+from db.queries.over_versions import over_versions
 from db.session import open_reader
 from db.store import Store
 from tests.app import seed
@@ -157,6 +158,16 @@ def test_record_holds_all_that_an_evaluation_recorded(connection: Connection) ->
     assert one.environment_fields["triton"] == "3.8.0"
     assert set(one.artifacts["kind"]) == {"log", "trace", "kernel_source"}
     assert why.record(connection, 10**9) is None
+
+
+def test_course_over_versions_is_of_the_newest_evaluation_of_each(connection: Connection) -> None:
+    found = newest(connection, "matmul.fp32_1024")
+    one = found[found["torch"] == "2.14.1+cpu"].iloc[0]
+    lines = over_versions(connection, [int(one["evaluation"])], "machine-1", "compiled.wall_ms")
+    # 2.9.1, 2.12.0, 2.13.0 (measured twice: the later one) and 2.14.1; drifts of the seed: 1.22, 1.06, 0.97, 1.04.
+    drifts = [value / lines[int(one["evaluation"])][0] * 1.22 for value in lines[int(one["evaluation"])]]
+    assert drifts == pytest.approx([1.22, 1.06, 0.97, 1.04], rel=0.03)
+    assert over_versions(connection, [int(one["evaluation"])], "elsewhere", "compiled.wall_ms") == {}
 
 
 def test_samples_come_in_pages(connection: Connection) -> None:
