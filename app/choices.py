@@ -13,17 +13,29 @@ import streamlit as st
 
 from app import state
 
-# The values of pages that a click goes to. No page that uses ``pick`` has them itself.
+# The values of pages that a click goes to.
 _ELSEWHERE: Final = ("e", "w", "b")
 
 
-def pick(label: str, key: str, options: Sequence[str], *, what: str, page: str, bar: bool = False) -> str:
-    """One of ``options``, the first unless the URL says another; an unknown one is said. A list, or a ``bar``."""
+def pick(
+    label: str,
+    key: str,
+    options: Sequence[str],
+    *,
+    what: str,
+    page: str,
+    bar: bool = False,
+    elsewhere: Sequence[str] = _ELSEWHERE,
+) -> str:
+    """One of ``options``, the first unless the URL says another; an unknown one is said. A list, or a ``bar``.
+
+    ``elsewhere``: URL keys of the pages that a click goes to, none of which this page has itself.
+    """
     kept = f"_chosen-{page}-{key}"
     wanted = state.asked(key)
     if wanted is not None and wanted not in options:
         state.say_unknown(what, wanted, options)
-    if wanted is None and any(state.asked(one) for one in _ELSEWHERE):
+    if wanted is None and any(state.asked(one) for one in elsewhere):
         wanted = st.session_state.get(kept)
     current = wanted if wanted is not None and wanted in options else options[0]
     # The widget's key holds what the URL says, so that Back moves the selection too.

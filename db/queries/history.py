@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Final
 
 import pandas as pd
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, select
 
 from db.models import (
+    Accuracy,
     Bucket,
     Cell,
     Environment,
     Evaluation,
     Facts,
+    Kernel,
     Machine,
     Probe,
     Run,
@@ -35,6 +37,10 @@ PROBE_OF: Final[dict[str, tuple[str, str | None]]] = {
     "compiled.wall_ms": ("timing", None),
     "eager.stream_ms": ("timing", None),
     "compiled.stream_ms": ("timing", None),
+    "compile.host_peak_mb": ("compile", "cold"),
+    "compile.children_peak_mb": ("compile", "cold"),
+    "eager.host_peak_mb": ("memory", None),
+    "compiled.host_peak_mb": ("memory", None),
 }
 
 
@@ -112,7 +118,7 @@ def evaluations(
     connection: Connection, definition: int, *, target: str, variant: str, machine: str | None = None
 ) -> pd.DataFrame:
     """Evaluations of a definition's cells, oldest first: evaluation, run, started_at, torch, environment (hash),
-    bucket, status (missing: not finished), reason, evidence_only, recompile_limit_hit, ran_eager, nothing_compiled,
+    bucket, status (missing: not finished), reason, evidence_only, recompile_limit_hit, ran_eager, nothing_compiled, reused_code,
     graphs, graph_breaks, recompiles, noisy. ``machine`` restricts them to one machine: only its times compare."""
     query = (
         select(
@@ -128,6 +134,7 @@ def evaluations(
             Facts.recompile_limit_hit,
             Facts.ran_eager,
             Facts.nothing_compiled,
+            Facts.reused_code,
             Facts.graphs,
             Facts.graph_breaks,
             Facts.recompiles,
@@ -175,6 +182,40 @@ def failed_probes(connection: Connection, ids: Sequence[int]) -> pd.DataFrame:
         Probe.evaluation_id.label("evaluation"), Probe.probe, Probe.cache, Probe.status, Probe.reason
     ).where(Probe.status != "ok")
     return frame_of_ids(connection, query, Probe.evaluation_id, list(ids))
+
+
+def accuracies(connection: Connection, ids: Sequence[int]) -> pd.DataFrame:
+    """Results of the last accuracy probe of these evaluations: evaluation, verdict, rmse_fp64, eager_rmse_fp64 (root mean
+    square errors to float64, missing: unknown), reason. Random code's second series is left out."""
+    query = (
+        select(
+            Probe.evaluation_id.label("evaluation"),
+            Accuracy.verdict,
+            Accuracy.rmse_fp64,
+            Accuracy.eager_rmse_fp64,
+            Accuracy.reason,
+        )
+        .join(Probe, Probe.id == Accuracy.probe_id)
+        .where(Accuracy.series == "default")
+        .order_by(Probe.id)
+    )
+    found = frame_of_ids(connection, query, Probe.evaluation_id, list(ids))
+    return found.drop_duplicates("evaluation", keep="last")
+
+
+def kernel_counts(connection: Connection, ids: Sequence[int]) -> pd.DataFrame:
+    """Kernels in the evidence of these evaluations, of those that have some: evaluation, generated, extern."""
+    extern = func.sum(case((Kernel.kind == "extern", 1), else_=0))
+    query = (
+        select(
+            Facts.evaluation_id.label("evaluation"),
+            (func.count() - extern).label("generated"),
+            extern.label("extern"),
+        )
+        .join(Kernel, Kernel.probe_id == Facts.probe_id)
+        .group_by(Facts.evaluation_id)
+    )
+    return frame_of_ids(connection, query, Facts.evaluation_id, list(ids))
 
 
 def without_value(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from app.workload.panels import PARTS
 from tests.app.conftest import Opener, said
 
 PAGES = (None, "matrix", "workload", "why", "coverage", "runs", "trends")
@@ -81,6 +82,39 @@ def test_workload_draws_four_panels_with_units(opens: Opener, databases: Databas
     specs = [json.dumps(spec) for spec in charts_of(app)]
     titles = ["Cold compile (s)", "Warm-cache compile (s)", "Eager call (ms)", "Compiled call (ms)"]
     assert len(specs) == 4
+    for spec, title in zip(specs, titles, strict=True):
+        assert f'"title": "{title}"' in spec
+
+
+@pytest.mark.parametrize("scenario", ["realistic", "all_failed", "hostile", "unfinished", "tiny"])
+@pytest.mark.parametrize("part", list(PARTS))
+def test_every_part_of_a_workload_opens(
+    opens: Opener, databases: Databases, part: str, scenario: str
+) -> None:
+    app = opens(databases(scenario), "workload", see=part)
+    assert not app.exception
+    assert PARTS[part] in said(app)
+    assert not [one for one in app.warning if "older or of another database" in one.value]
+
+
+@pytest.mark.parametrize(
+    ("part", "titles"),
+    [
+        ("Pays off", ["Speed-up, eager ÷ compiled (×)", "Calls to pay off (calls)"]),
+        ("Phases", ["cold compile, medians (s)"]),
+        ("Graphs", ["graph break sites", "recompiles"]),
+        ("Kernels", ["generated kernels", "extern calls"]),
+        ("Accuracy", ["Compiled to float64 (RMSE)", "Eager to float64 (RMSE)"]),
+    ],
+)
+def test_parts_of_a_workload_have_their_charts(
+    opens: Opener, databases: Databases, part: str, titles: list[str]
+) -> None:
+    specs = [
+        json.dumps(one, ensure_ascii=False)
+        for one in charts_of(opens(databases("realistic"), "workload", w="models.llama", see=part))
+    ]
+    assert len(specs) == len(titles)
     for spec, title in zip(specs, titles, strict=True):
         assert f'"title": "{title}"' in spec
 

@@ -30,14 +30,11 @@ def frames(
     return points[["version", "bucket", "replica", "value"]], medians[keep], failures
 
 
-def rows(
-    newest: pd.DataFrame, summary: pd.DataFrame, metrics: Sequence[str], buckets: Sequence[str]
-) -> pd.DataFrame:
-    """One row an evaluation with the median of each metric, newest version first, buckets in declared order."""
-    wide = summary.pivot(index="evaluation", columns="metric", values="median").reindex(columns=list(metrics))
+def in_order(newest: pd.DataFrame, buckets: Sequence[str]) -> pd.DataFrame:
+    """The evaluations as rows of a table, newest version first, buckets in declared order, statuses in words."""
     rank = {version: place for place, version in enumerate(versions.in_order(newest["torch"]))}
     place = {bucket: position for position, bucket in enumerate(buckets)}
-    shown = newest.join(wide, on="evaluation").assign(
+    shown = newest.assign(
         status=[theme.status_text(s if isinstance(s, str) else "running") for s in newest["status"]],
         version_rank=newest["torch"].map(rank),
         bucket_rank=newest["bucket"].map(place),
@@ -48,9 +45,7 @@ def rows(
 
 def remarks(found: pd.DataFrame, newest: pd.DataFrame, older: int) -> list[str]:
     """How to read the charts, and what they leave out; ``older``: evaluations of earlier definitions."""
-    said = [
-        "Small: replicas. Line: their median. Band: 95% interval, from 6 replicas on. Log scale. Click a mark."
-    ]
+    said = ["Small: replicas. Line: their median. Band: 95% interval, from 6 replicas on. Click a mark."]
     if newest["note"].notna().any():
         said.append("Hollow: not what the title says, see the note.")
     if newest["torch"].nunique() == 1:

@@ -1,0 +1,96 @@
+"""Charts of Workload that are not of a measured quantity on a log axis: counts, and stacked phases.
+
+Data frame in, Altair chart out; knows no Streamlit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import altair as alt
+import pandas as pd
+
+from app import charts, theme
+from app.pair.numbers import PHASES, REST
+
+# With more versions than this the numbers beside the marks would overlap.
+MOST_NUMBERED: Final = 12
+# Never less on the axis of a count, so that its ticks are whole numbers.
+_LEAST: Final = 4.0
+
+
+def counts(
+    medians: pd.DataFrame,
+    missing: pd.DataFrame,
+    *,
+    title: str,
+    versions: Sequence[str],
+    buckets: Sequence[str],
+    legend: bool = True,
+) -> alt.LayerChart:
+    """A count over torch versions, a line a bucket, from 0 on; what has none is on a rail below. A click on a mark
+    selects its evaluation (see ``charts.PICKED``). Frames: see ``measures``."""
+    color, fill, shape = charts.bucket_encodings(buckets, legend)
+    x = charts.version_axis(versions)
+    high = max(_LEAST, 1.15 * float(medians["median"].max())) if len(medians) else _LEAST
+    low = -high * charts.RAIL_SHARE / (1 - charts.RAIL_SHARE) if len(missing) else 0.0
+    step = max(1, round(high / 5))
+    axis = alt.Axis(values=list(range(0, int(high) + 1, step)), format="d", grid=True, minExtent=34)
+    y = alt.Y("median:Q", title=title, scale=alt.Scale(domain=[low, high], nice=False), axis=axis)
+    filled = charts.with_gaps(medians, versions, buckets)
+    base = alt.Chart(filled).encode(x=x, y=y, color=color)
+    tip = [
+        alt.Tooltip("version:N", title="torch"),
+        alt.Tooltip("bucket:N", title="bucket"),
+        alt.Tooltip("median:Q", title=title, format=",d"),
+    ]
+    picked = alt.selection_point(
+        name=charts.PICKED[0], fields=["evaluation"], on="click", empty=False, toggle=False
+    )
+    chart = alt.layer(
+        base.mark_line(strokeWidth=2),
+        base.mark_point(size=60, opacity=1, cursor="pointer")
+        .encode(shape=shape, fill=fill, tooltip=tip)
+        .add_params(picked),
+    )
+    if len(missing):
+        rail = charts.failure_rail(missing, x, color, buckets)
+        chart = alt.layer(chart, rail).resolve_scale(y="independent")
+    elif medians.empty:
+        chart = alt.layer(chart, charts.remark("not measured"))
+    return _finished(chart)
+
+
+def phases(frame: pd.DataFrame, *, versions: Sequence[str]) -> alt.LayerChart:
+    """Where a bucket's cold compiles went, a stacked bar a version. ``frame``: see ``measures.phases``, not empty."""
+    order = [theme.metric_title(metric) for metric in PHASES] + [REST]
+    present = [phase for phase in order if phase in set(frame["phase"])]
+    colors = alt.Scale(domain=present, range=[charts.PHASE_COLORS[order.index(one)] for one in present])
+    picked = alt.selection_point(
+        name=charts.PICKED[0], fields=["evaluation"], on="click", empty=False, toggle=False
+    )
+    bars = (
+        alt.Chart(frame.assign(rank=[order.index(phase) for phase in frame["phase"]]))
+        .mark_bar(cursor="pointer")
+        .encode(
+            x=charts.version_axis(versions),
+            y=alt.Y("seconds:Q", title="cold compile, medians (s)", axis=alt.Axis(minExtent=34)),
+            color=alt.Color(
+                "phase:N", sort=present, scale=colors, legend=alt.Legend(orient="top", title=None, columns=5)
+            ),
+            order=alt.Order("rank:Q"),
+            tooltip=[
+                alt.Tooltip("version:N", title="torch"),
+                alt.Tooltip("phase:N"),
+                alt.Tooltip("seconds:Q", title="s", format=",.4~g"),
+            ],
+        )
+        .add_params(picked)
+    )
+    return _finished(alt.layer(bars))
+
+
+def _finished(chart: alt.LayerChart) -> alt.LayerChart:
+    sized = chart.properties(height=charts.PANEL_HEIGHT, autosize=charts.FIT_WIDTH)
+    return sized.configure_view(strokeWidth=0)

@@ -1,0 +1,207 @@
+"""The parts of the Workload page: what each draws over versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+from app import charts, state, theme
+from app.data import Database, read
+from app.workload import charts as workload_charts
+from app.workload import measures
+from app.workload.frames import frames
+from app.workload.measures import Frames
+from db.queries import history
+
+TIMES: Final = ("compile.cold_s", "compile.warm_cache_s")
+CALLS: Final = (("eager.stream_ms", "compiled.stream_ms"), ("eager.wall_ms", "compiled.wall_ms"))
+PHASES: Final = (
+    *("compile.cold_s", "compile.dynamo_s", "compile.aot_autograd_s", "compile.inductor_s"),
+    "compile.toolchain_s",
+)
+MEMORY: Final = (
+    *("compile.host_peak_mb", "compile.children_peak_mb", "eager.host_peak_mb", "compiled.host_peak_mb"),
+)
+# Part -> what it answers; the first is shown at first.
+PARTS: Final = {
+    "Times": "Cold and warm-cache compile, eager and compiled calls.",
+    "Pays off": "What compiling brings: eager over compiled, and after how many calls the cold compile is won back.",
+    "Phases": "Where the cold compiles of a bucket went.",
+    "Graphs": "Graph breaks (sites) and recompiles of each bucket's walk.",
+    "Kernels": "Kernels of each bucket's walk. Fewer are not faster: the times say what is.",
+    "Accuracy": "Root mean square error to float64, compiled and eager on one axis.",
+    "Memory": "Growth of peak host memory: of a cold compile, of its compilers, and of steady calls.",
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the page is about. ``newest``: of each version the newest evaluation of every bucket, with its note."""
+
+    database: Database
+    newest: pd.DataFrame
+    choices: history.Choices
+    versions: Sequence[str]
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return tuple(int(one) for one in self.newest["evaluation"])
+
+    def summary(self, *metrics: str) -> pd.DataFrame:
+        """Summaries of these metrics, all replicas' values included."""
+        return read(self.database, history.summaries, self.ids, tuple(dict.fromkeys(metrics)))
+
+    def failed(self) -> pd.DataFrame:
+        return read(self.database, history.failed_probes, self.ids)
+
+    def with_kernels(self) -> pd.DataFrame:
+        """``newest`` with the columns generated and extern: none of a walk that has evidence is 0."""
+        counted = read(self.database, history.kernel_counts, self.ids)
+        found = self.newest.merge(counted, on="evaluation", how="left")
+        known = found["graphs"].notna()
+        return found.assign(**{name: found[name].fillna(0).where(known) for name in ("generated", "extern")})
+
+    def calls(self) -> tuple[str, str]:
+        """Eager's and the compiled call's time: the device's clock where it was read."""
+        known = set(self.summary(*CALLS[0], *CALLS[1])["metric"])
+        return CALLS[0] if known & set(CALLS[0]) else CALLS[1]
+
+
+def draw(part: str, shown: Shown) -> float | None:
+    """The charts of a part; the evaluation whose mark was clicked."""
+    return _DRAWERS[part](shown)
+
+
+def _times(shown: Shown) -> float | None:
+    calls = shown.calls()
+    summary, failed = shown.summary(*TIMES, *calls), shown.failed()
+    drawn = [(one, Frames(*frames(shown.newest, summary, failed, one))) for one in (*TIMES, *calls)]
+    return _histories(shown, _titled(drawn[:2]), _titled(drawn[2:], shared=True))
+
+
+def _pays(shown: Shown) -> float | None:
+    eager, compiled = shown.calls()
+    summary = shown.summary("compile.cold_s", eager, compiled)
+    ratio = measures.speed_ups(shown.newest, summary, eager, compiled)
+    calls = measures.calls_to_pay_off(shown.newest, summary, eager, compiled)
+    return _histories(
+        shown, [("Speed-up, eager ÷ compiled", "×", ratio, None), ("Calls to pay off", "calls", calls, None)]
+    )
+
+
+def _phases(shown: Shown) -> float | None:
+    buckets = [one for one in shown.choices.buckets if one in set(shown.newest["bucket"])]
+    bucket = state.pick("Of the shape bucket", "of", buckets, what="shape bucket")
+    found = measures.phases(shown.newest, shown.summary(*PHASES), bucket)
+    if found.empty:
+        st.info("No cold compile of this bucket was timed by phases.")
+        return None
+    return _chart(workload_charts.phases(found, versions=shown.versions), "phases")
+
+
+def _graphs(shown: Shown) -> float | None:
+    drawn = [
+        (title, measures.counts(shown.newest, column))
+        for title, column in (("graph break sites", "graph_breaks"), ("recompiles", "recompiles"))
+    ]
+    return _counts(shown, drawn)
+
+
+def _kernels(shown: Shown) -> float | None:
+    newest = shown.with_kernels()
+    drawn = [
+        (title, measures.counts(newest, column, own=True))
+        for title, column in (("generated kernels", "generated"), ("extern calls", "extern"))
+    ]
+    return _counts(shown, drawn)
+
+
+def _accuracy(shown: Shown) -> float | None:
+    found = read(shown.database, history.accuracies, shown.ids)
+    drawn = [
+        (title, "RMSE", measures.errors(shown.newest, found, column))
+        for title, column in (("Compiled to float64", "rmse_fp64"), ("Eager to float64", "eager_rmse_fp64"))
+    ]
+    shared = _domain([one for _, _, one in drawn])
+    return _histories(shown, [(title, unit, one, shared) for title, unit, one in drawn])
+
+
+def _memory(shown: Shown) -> float | None:
+    summary, failed = shown.summary(*MEMORY), shown.failed()
+    drawn = [(one, Frames(*frames(shown.newest, summary, failed, one))) for one in MEMORY]
+    return _histories(shown, _titled(drawn[:2]), _titled(drawn[2:], shared=True))
+
+
+_DRAWERS: Final[dict[str, Callable[[Shown], float | None]]] = {
+    "Times": _times,
+    "Pays off": _pays,
+    "Phases": _phases,
+    "Graphs": _graphs,
+    "Kernels": _kernels,
+    "Accuracy": _accuracy,
+    "Memory": _memory,
+}
+
+_Panel = tuple[str, str, Frames, tuple[float, float] | None]
+
+
+def _titled(drawn: Sequence[tuple[str, Frames]], *, shared: bool = False) -> list[_Panel]:
+    domain = _domain([one for _, one in drawn]) if shared else None
+    return [(theme.metric_title(name), theme.metric_unit(name), one, domain) for name, one in drawn]
+
+
+def _domain(drawn: Sequence[Frames]) -> tuple[float, float]:
+    """One axis for several panels, so that they can be compared by eye."""
+    return charts.panel_domain(
+        pd.concat([one.points for one in drawn]),
+        pd.concat([one.medians for one in drawn]),
+        any(len(one.missing) for one in drawn),
+    )
+
+
+def _histories(shown: Shown, *rows: Sequence[_Panel]) -> float | None:
+    """Rows of two panels on log axes; the legend stands above the first row."""
+    picked = None
+    for number, row in enumerate(rows):
+        for place, (title, unit, one, domain) in zip(st.columns(2), row, strict=True):
+            chart = charts.history(
+                *one,
+                title=title,
+                unit=unit,
+                versions=shown.versions,
+                buckets=shown.choices.buckets,
+                legend=number == 0,
+                domain=domain,
+            )
+            with place:
+                picked = _chart(chart, title) or picked
+    return picked
+
+
+def _counts(shown: Shown, drawn: Sequence[tuple[str, Frames]]) -> float | None:
+    picked = None
+    for place, (title, one) in zip(st.columns(2), drawn, strict=True):
+        chart = workload_charts.counts(
+            one.medians,
+            one.missing,
+            title=title,
+            versions=shown.versions,
+            buckets=shown.choices.buckets,
+        )
+        with place:
+            picked = _chart(chart, title) or picked
+    return picked
+
+
+def _chart(chart: alt.LayerChart, name: str) -> float | None:
+    event: Any = st.altair_chart(chart, key=f"chart-{name}", on_select="rerun")
+    for selection in charts.PICKED:
+        for chosen in event.selection.get(selection) or []:
+            if chosen.get("evaluation") is not None:
+                return float(chosen["evaluation"])
+    return None
