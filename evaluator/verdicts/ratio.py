@@ -33,11 +33,17 @@ def ratio(base: Sequence[float], candidate: Sequence[float], confidence: float =
     positive. Raises ValueError where one is not, and where even the widest interval covers too little (3 against 3
     at 95%).
     """
-    cut = critical_value(len(base), len(candidate), confidence)
+    return ratios(base, candidate, confidence)[0]
+
+
+def ratios(base: Sequence[float], candidate: Sequence[float], *confidences: float) -> tuple[Ratio, ...]:
+    """``ratio`` at each of these confidences, of which only the interval differs."""
+    cuts = [critical_value(len(base), len(candidate), confidence) for confidence in confidences]
     if min(base) <= 0 or min(candidate) <= 0:
         raise ValueError("a ratio needs positive numbers")
     shifts = _shifts([math.log(one) for one in base], [math.log(one) for one in candidate])
-    return Ratio(math.exp(_middle(shifts)), math.exp(shifts[cut]), math.exp(shifts[-1 - cut]))
+    middle = math.exp(_middle(shifts))
+    return tuple(Ratio(middle, math.exp(shifts[cut]), math.exp(shifts[-1 - cut])) for cut in cuts)
 
 
 def log_shift(base: Sequence[float], candidate: Sequence[float]) -> float:

@@ -21,7 +21,7 @@ from evaluator.verdicts.noise import (
     usable,
 )
 from evaluator.verdicts.policy import LEAST_REPLICAS, Policy
-from evaluator.verdicts.ratio import Ratio, critical_value, ratio
+from evaluator.verdicts.ratio import Ratio, critical_value, ratios
 from evaluator.verdicts.sides import Noise, Series
 from evaluator.verdicts.words import Magnitude, Verdict
 
@@ -95,8 +95,7 @@ def judge(
         more = _fewest(strictest) - min(sizes)
         return TimeJudgement("inconclusive", None, ("too_few_replicas", *noisy), more, None, *medians)
 
-    wide = ratio(base.values, candidate.values, confidence)
-    narrow = ratio(base.values, candidate.values, equivalence_confidence)
+    wide, narrow = ratios(base.values, candidate.values, confidence, equivalence_confidence)
     noise = usable(noise)
     bar = margin if noise is None else max(margin, floor(noise, min(sizes)))
     estimate = Estimate(wide.ratio, wide.low, wide.high, confidence, bar, *sizes)

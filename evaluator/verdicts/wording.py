@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from evaluator.verdicts.findings import Estimate
@@ -35,6 +36,8 @@ _BUFFER: Final = re.compile(r"\b(buf|primals_|tangents_|arg)\d+(?:_\d+)?\b")
 _SPACE: Final = re.compile(r"\s+")
 
 
+# The same few texts come again in every cell, and there are twenty patterns to look for.
+@lru_cache(maxsize=8192)
 def normalised(text: str | None) -> str:
     """The text to compare by. A path is reduced to its file's name, so that another folder makes no difference."""
     if not text:
