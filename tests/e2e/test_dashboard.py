@@ -140,6 +140,24 @@ def test_a_mark_opens_its_evaluation(watched: Watched, url: str) -> None:
     assert f"repro {2 * 32 + 10} " in chosen and asked["e"] == str(2 * 32 + 10)
 
 
+def test_a_count_opens_its_evaluation_and_back_finds_the_part(watched: Watched, url: str) -> None:
+    watched.visit(f"{url}/workload?w=graphs.breaks")
+    watched.page.get_by_test_id("stMain").get_by_role("radio", name="Graphs").click()
+    watched.page.wait_for_url("**see=Graphs**")
+    watched.settle()
+    watched.charts_drawn(2)
+    panel = watched.page.locator('[data-testid="stVegaLiteChart"]').first
+    # One line a bucket: both have two breaks, so that the later bucket's mark is on top.
+    panel.locator('path[aria-label*="torch: 2.12.0+cpu; bucket: n=128"]').click()
+    watched.page.wait_for_url("**/why?**")
+    watched.settle()
+    assert watched.query()["b"] == "n=128"
+    watched.page.go_back()
+    watched.page.get_by_role("heading", name="graphs.breaks", exact=True).wait_for()
+    watched.settle()
+    assert "Graph breaks (sites) and recompiles" in watched.page.inner_text('[data-testid="stMain"]')
+
+
 def test_a_failure_opens_its_evaluation(watched: Watched, url: str) -> None:
     watched.visit(f"{url}/workload?w=models.llama")
     watched.charts_drawn(4)
