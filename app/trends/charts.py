@@ -172,12 +172,6 @@ def phases(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
     return _finished([bars], phases=rows[[*_POINT, "phase", "seconds", "cells", "rank"]])
 
 
-def spec(chart: alt.LayerChart) -> dict[str, Any]:
-    """The chart as JSON, unchecked: against Vega-Lite's schema it is checked in tests, which takes ten times as long."""
-    found: dict[str, Any] = chart.to_dict(validate=False)
-    return found
-
-
 def marked(found: dict[str, Any], label: str) -> dict[str, Any]:
     """A copy of the spec of a chart of this module, with a pale column behind the point of this label."""
     x = next(layer["encoding"]["x"] for layer in found["layer"] if "x" in layer.get("encoding", {}))

@@ -12,6 +12,7 @@ import streamlit as st
 
 from app import comparing, theme
 from app.data import Database
+from app.drawing import unchecked
 from app.trends import charts as trend_charts
 from app.trends import shown as trend_data
 from app.trends.shown import Recorded, Shown
@@ -32,7 +33,7 @@ def specs(of: Recorded, shown: Shown) -> Specs:
         found["graphs"] = trend_charts.totals(shown.graphs, of.order)
     if len(shown.phases):
         found["phases"] = trend_charts.phases(shown.phases, of.order)
-    return {name: trend_charts.spec(chart) for name, chart in found.items()}
+    return {name: unchecked(chart) for name, chart in found.items()}
 
 
 def alone(database: Database, of: Recorded) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 import streamlit as st
 
-from app import choices, comparing, links, state, theme
+from app import choices, comparing, drawing, links, state, theme
 from app.comparing import Compared
 from app.data import Database
 from app.matrix import chart as matrix_chart
@@ -50,11 +50,15 @@ def coverage(found: Compared, shown: pd.DataFrame, metric: str) -> None:
     st.markdown(" · ".join(words))
 
 
-def heat_map(found: Compared, shown: pd.DataFrame) -> int | None:
-    """The map; the cell of the clicked tile."""
+def heat_map(database: Database, found: Compared, shown: pd.DataFrame, *what: str) -> int | None:
+    """The map; the cell of the clicked tile. ``what``: the metric and the choice of cells that ``shown`` is of."""
     drawn = matrix_chart.worst_rows(shown)
-    chart = matrix_chart.matrix(drawn, base=found.verdicts.base, candidate=found.verdicts.candidate)
-    event: Any = st.altair_chart(chart, key="matrix-chart", on_select="rerun")
+    about = ("matrix", database.url, database.stamp, found.base, found.cand, *what)
+    selected = drawing.draw(
+        about,
+        "matrix-chart",
+        lambda: matrix_chart.matrix(drawn, base=found.verdicts.base, candidate=found.verdicts.candidate),
+    )
     legend = (
         "Orange: slower or more than the base; purple: faster or less; the scale is fixed at ±10%. Faint with a dashed edge: "
         "not settled, or changed with no better side. Hatched: not compared, which is no sign of health. Thick edge: failed "
@@ -63,7 +67,7 @@ def heat_map(found: Compared, shown: pd.DataFrame) -> int | None:
     if len(drawn) < len(shown):
         legend += f" The worst {drawn['row'].nunique()} of {shown['row'].nunique()} rows are drawn; the table has all."
     st.caption(legend)
-    chosen = event.selection.get(matrix_chart.PICKED) or []
+    chosen = selected.get(matrix_chart.PICKED) or []
     return int(chosen[0]["cell"]) if chosen and chosen[0].get("cell") is not None else None
 
 
@@ -94,7 +98,7 @@ def page(database: Database) -> None:
         st.info("No cell that was compared regressed in this.")
         return
     lines = courses(database, found, shown, metric)
-    for picked in (heat_map(found, shown), table(found, shown, lines)):
+    for picked in (heat_map(database, found, shown, metric, only), table(found, shown, lines)):
         if picked is not None and picked in set(shown["cell"]):
             open_cell(database, shown, picked, goes)
 

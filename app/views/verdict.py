@@ -7,7 +7,7 @@ from typing import Any, Final
 import pandas as pd
 import streamlit as st
 
-from app import choices, comparing, links, state, tables, theme
+from app import choices, comparing, drawing, links, state, tables, theme
 from app.comparing import Compared
 from app.data import Database
 from app.verdict import answer, frames
@@ -96,13 +96,6 @@ def open_why(database: Database, cell: CellVerdict) -> None:
         links.open_why(database, cell.cell, side, cell.base_evaluation)
 
 
-@st.cache_data(show_spinner=False, max_entries=32)
-def spec(about: tuple[Any, ...], _drawn: pd.DataFrame) -> dict[str, Any]:
-    """The chart of these rows; ``about`` says what they are of. Making it costs more than all else on this page."""
-    made: dict[str, Any] = verdict_chart.forest(_drawn, title=theme.metric_title(about[-2])).to_dict()
-    return made
-
-
 def forest(database: Database, found: Compared) -> None:
     """Every cell's ratio of one metric, with its interval; a row opens its evidence."""
     metrics = frames.metrics_with_ratios(found.verdicts)
@@ -125,8 +118,10 @@ def forest(database: Database, found: Compared) -> None:
         "interval. Grey: too small to matter, or not settled; with a question mark: no rerun has confirmed it. Click a row to see why."
     )
     about = (database.url, database.stamp, found.base, found.cand, metric, len(drawn))
-    event: Any = st.vega_lite_chart(spec(about, drawn), key=f"forest-{metric}", on_select="rerun")
-    for chosen in event.selection.get(verdict_chart.PICKED) or []:
+    selected = drawing.draw(
+        about, f"forest-{metric}", lambda: verdict_chart.forest(drawn, title=theme.metric_title(metric))
+    )
+    for chosen in selected.get(verdict_chart.PICKED) or []:
         evaluation = chosen.get("evaluation")
         cell = next((one for one in found.verdicts.cells if one.candidate_evaluation == evaluation), None)
         if cell is not None:

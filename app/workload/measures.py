@@ -6,6 +6,7 @@ median, low, high, n, evaluation, note) and those without a value (version, buck
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -70,7 +71,7 @@ def speed_ups(newest: pd.DataFrame, summary: pd.DataFrame, eager: str, compiled:
     times = _by_evaluation(summary)
     for row in newest.to_dict("records"):
         ratios = _ratios(times.get((row["evaluation"], eager)), times.get((row["evaluation"], compiled)))
-        if not ratios or not _ran_compiled(row):
+        if not ratios or _idle(row):
             missing.append(_absent(row, _NO_RATIO if _idle(row) else None))
             continue
         where = {"version": row["torch"], "bucket": row["bucket"]}
@@ -86,8 +87,8 @@ def calls_to_pay_off(newest: pd.DataFrame, summary: pd.DataFrame, eager: str, co
     medians, missing = [], []
     for row in newest.to_dict("records"):
         found = wide.get(row["evaluation"], {})
-        numbers = [found.get(name) for name in ("compile.cold_s", eager, compiled)]
-        if not _ran_compiled(row) or any(one is None or pd.isna(one) for one in numbers):
+        numbers = [found.get(name, math.nan) for name in ("compile.cold_s", eager, compiled)]
+        if _idle(row) or not all(pd.notna(one) for one in numbers):
             missing.append(_absent(row, _NO_RATIO if _idle(row) else None))
             continue
         cold_s, eager_ms, compiled_ms = numbers
@@ -132,10 +133,6 @@ def _ratios(eager: Mapping[int, float] | None, compiled: Mapping[int, float] | N
 
 def _idle(row: Mapping[Any, Any]) -> bool:
     return row["nothing_compiled"] is True or row["ran_eager"] in ("some", "all")
-
-
-def _ran_compiled(row: Mapping[Any, Any]) -> bool:
-    return not _idle(row)
 
 
 def _median(row: Mapping[Any, Any], value: float, *, n: int = 1, note: str | None = None) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 import altair as alt
 import pandas as pd
 import streamlit as st
 
-from app import charts, state, theme
+from app import charts, drawing, state, theme
 from app.data import Database, read
 from app.workload import charts as workload_charts
 from app.workload import measures
@@ -41,9 +42,11 @@ PARTS: Final = {
 
 @dataclass(frozen=True)
 class Shown:
-    """What the page is about. ``newest``: of each version the newest evaluation of every bucket, with its note."""
+    """What the page is about: ``about`` names it. ``newest``: of each version the newest evaluation of every bucket, with
+    its note."""
 
     database: Database
+    about: tuple[str | None, ...]
     newest: pd.DataFrame
     choices: history.Choices
     versions: Sequence[str]
@@ -101,7 +104,9 @@ def _phases(shown: Shown) -> float | None:
     if found.empty:
         st.info("No cold compile of this bucket was timed by phases.")
         return None
-    return _chart(workload_charts.phases(found, versions=shown.versions), "phases")
+    return _chart(
+        shown, f"phases of {bucket}", lambda: workload_charts.phases(found, versions=shown.versions)
+    )
 
 
 def _graphs(shown: Shown) -> float | None:
@@ -169,7 +174,8 @@ def _histories(shown: Shown, *rows: Sequence[_Panel]) -> float | None:
     picked = None
     for number, row in enumerate(rows):
         for place, (title, unit, one, domain) in zip(st.columns(2), row, strict=True):
-            chart = charts.history(
+            chart = partial(
+                charts.history,
                 *one,
                 title=title,
                 unit=unit,
@@ -179,14 +185,15 @@ def _histories(shown: Shown, *rows: Sequence[_Panel]) -> float | None:
                 domain=domain,
             )
             with place:
-                picked = _chart(chart, title) or picked
+                picked = _chart(shown, title, chart) or picked
     return picked
 
 
 def _counts(shown: Shown, drawn: Sequence[tuple[str, Frames]]) -> float | None:
     picked = None
     for place, (title, one) in zip(st.columns(2), drawn, strict=True):
-        chart = workload_charts.counts(
+        chart = partial(
+            workload_charts.counts,
             one.medians,
             one.missing,
             title=title,
@@ -194,14 +201,15 @@ def _counts(shown: Shown, drawn: Sequence[tuple[str, Frames]]) -> float | None:
             buckets=shown.choices.buckets,
         )
         with place:
-            picked = _chart(chart, title) or picked
+            picked = _chart(shown, title, chart) or picked
     return picked
 
 
-def _chart(chart: alt.LayerChart, name: str) -> float | None:
-    event: Any = st.altair_chart(chart, key=f"chart-{name}", on_select="rerun")
+def _chart(shown: Shown, name: str, build: Callable[[], alt.LayerChart]) -> float | None:
+    about = ("workload", shown.database.url, shown.database.stamp, shown.about, name)
+    selected = drawing.draw(about, f"chart-{name}", build)
     for selection in charts.PICKED:
-        for chosen in event.selection.get(selection) or []:
+        for chosen in selected.get(selection) or []:
             if chosen.get("evaluation") is not None:
                 return float(chosen["evaluation"])
     return None

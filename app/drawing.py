@@ -1,0 +1,30 @@
+"""Charts on a page: made once, drawn again from what was kept, and what is clicked in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import altair as alt
+import streamlit as st
+
+
+def draw(about: tuple[Any, ...], key: str, build: Callable[[], alt.LayerChart]) -> Any:
+    """Draw the chart that ``build`` makes, and return what is selected in it.
+
+    ``about`` says all that the chart depends on: a chart of the same is not made again, and its JSON stays the same to
+    the letter, so that a browser keeps the one it has.
+    """
+    event: Any = st.vega_lite_chart(_spec(about, build), key=key, on_select="rerun")
+    return event.selection
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def _spec(about: tuple[Any, ...], _build: Callable[[], alt.LayerChart]) -> dict[str, Any]:
+    return unchecked(_build())
+
+
+def unchecked(chart: alt.LayerChart) -> dict[str, Any]:
+    """The chart as JSON without a look at Vega-Lite's schema, which takes ten times as long; tests look."""
+    found: dict[str, Any] = chart.to_dict(validate=False)
+    return found
