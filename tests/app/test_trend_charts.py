@@ -14,6 +14,7 @@ import pytest
 
 from app.drawing import unchecked
 from app.trends import axes as trend_axes
+from app.trends import charts as trend_charts
 
 ORDER = ["2.9.1", "2.12.0", "2.13.0"]
 WHO = {"torch": "t", "started": "2026-03-04 21:15"}
