@@ -41,6 +41,69 @@ SHAPES: dict[str, list[list[tuple[int, ...]]]] = {
     "models.bert": [[(2, 32, 64), (2, 64)]],
     "models.bert_training": [[()]],
     "models.vit": [[(2, 10)], [(8, 10)]],
+    "pointwise.bias_gelu_residual": [[(96, 512)], [(256, 512)], [(1024, 512)]],
+    "pointwise.quantise": [[(64, 512)], [(768, 512)]],
+    "pointwise.masked_blend": [[(72, 512)], [(300, 512)]],
+    "reduction.cross_entropy": [[()]] * 3,
+    "reduction.running_mean": [[(96, 128)], [(96, 1500)]],
+    "reduction.moments": [[(200,), (200,)], [(1200,), (1200,)]],
+    "reduction.top_k": [[(96, 4), (96, 4)]] * 2,
+    "reduction.total": [[()]] * 2,
+    "normalisation.rms_norm_residual": [[(rows, 512), (rows, 512)] for rows in (48, 320, 1500)],
+    "normalisation.group_norm": [[(2, 24, 20, 20)], [(9, 24, 20, 20)]],
+    "normalisation.instance_norm": [[(3, 24, 20, 20)], [(10, 24, 20, 20)]],
+    "matmul.gated_feed_forward": [[(1, 128)], [(24, 128)], [(160, 128)]],
+    "matmul.linear_gelu_bf16": [[(24, 352)], [(200, 352)]],
+    "matmul.int8_weight_only": [[(16, 352)], [(144, 352)]],
+    "matmul.low_rank_adapter": [[(20, 352)], [(180, 352)]],
+    "matmul.batched_scores": [[(4, 40, 40)], [(18, 40, 40)]],
+    "matmul.einsum": [[(12, 20)], [(130, 20)]],
+    "conv.depthwise_separable": [[(2, 24, 16, 16)], [(9, 24, 16, 16)]],
+    "conv.channels_last": [[(2, 20, 8, 8)], [(7, 20, 8, 8)]],
+    "conv.upsample": [[(1, 12, 32, 32)], [(6, 12, 32, 32)]],
+    "conv.causal_gate": [[(2, 12, 30)], [(2, 12, 100)], [(2, 12, 333)]],
+    "attention.grouped_query": [[(2, 4, seq, 64)] for seq in (24, 100, 300)],
+    "attention.padded": [[(2, 4, 40, 64)], [(2, 4, 150, 64)]],
+    "attention.sliding_window": [[(2, 4, 30, 64)], [(2, 4, 120, 64)]],
+    "attention.written_out": [[(2, 4, seq, 64)] for seq in (28, 90, 200)],
+    "attention.distance_bias": [[(2, 4, 36, 64)], [(2, 4, 110, 64)]],
+    "attention.rotary": [[(2, 4, seq, 64)] for seq in (26, 80, 250)],
+    "attention.paged": [[(2, 4, 1, 64)]] * 2,
+    "control.item": [[(32, 48)]],
+    "control.boolean_mask": [[()]],
+    "control.cond": [[(32, 48)]] * 2,
+    "control.list_of_tensors": [[(24, 40)]] * 2,
+    "control.early_stop": [[(32, 48)]],
+    "mutation.input_in_place": [[(20,)], [(70,)]],
+    "mutation.views_out": [[(18, 28), (56, 18)], [(66, 28), (56, 66)]],
+    "mutation.strided_write": [[(22, 56)], [(74, 56)]],
+    "mutation.kv_cache": [[(1, 1, 56)]] * 3,
+    "mutation.batch_norm_buffers": [[(26, 56)], [(90, 56)]],
+    "mutation.running_mean": [[(30, 56)], [(96, 56)]],
+    "randomness.dropout": [[(32, 80)], [(160, 80)]],
+    "randomness.noise": [[(34, 80)], [(170, 80)]],
+    "outputs.tree": [[(rows, 44), (rows,), (), (rows,)] for rows in (21, 63)],
+    "outputs.integers": [[(23, 44), (23, 44)], [(69, 44), (69, 44)]],
+    "outputs.spectrum": [[(25, 23)], [(75, 23)]],
+    "shapes.one_then_many": [[(1, 64)], [(14, 64)], [(50, 64)]],
+    "shapes.static_over_the_limit": [[(rows, 64)] for rows in range(3, 20, 2)],
+    # Rows over eight, rounded up.
+    "shapes.padded_to_eight": [[(4, 64)], [(6, 64)], [(13, 64)]],
+    "shapes.other_strides": [[(36, 52)]] * 2,
+    "shapes.size_from_data": [[(64,)]] * 2,
+    "training.transformer_block": [[()]] * 3,
+    "training.checkpointed": [[()]] * 2,
+    "training.tied_weights": [[()]] * 2,
+    "training.accumulated": [[()]] * 2,
+    "training.autocast": [[()]] * 2,
+    "training.adamw_step": [[(64, 64), (64,)]],
+    "custom.operator": [[(16, 72)], [(54, 72)]],
+    "custom.operator_without_fake": [[(16, 72)]],
+    "custom.autograd_function": [[()]] * 2,
+    "models.gpt2": [[(1, 18, 256)], [(1, 40, 256)]],
+    "models.mixtral": [[(1, 20, 256)]],
+    "models.t5": [[(1, 12, 256), (1, 24, 64)], [(1, 22, 256), (1, 44, 64)]],
+    "models.whisper_encoder": [[(1, 32, 64)], [(3, 32, 64)]],
 }
 
 # Graphs that each bucket adds to a walk under the default variant, by what the workload is made to show: one
@@ -52,6 +115,16 @@ GRAPHS = {
     "shapes.goes_dynamic": [1, 1, 0],
     "pointwise.silu_gate": [1, 1, 0],
     "training.mlp_step": [1, 1],
+    "control.item": [2],
+    "control.cond": [1, 0],
+    "control.list_of_tensors": [1, 1],
+    "shapes.one_then_many": [1, 1, 0],
+    "shapes.other_strides": [1, 1],
+    # The last is refused, and runs eager.
+    "shapes.static_over_the_limit": [1] * 8 + [0],
+    "mutation.kv_cache": [1, 0, 0],
+    "outputs.tree": [1, 1],
+    "custom.operator": [1, 1],
 }
 
 PROBE = """
@@ -209,8 +282,9 @@ def test_quick_start_is_five_cells_and_one_of_them_a_model() -> None:
 def test_tags_say_what_they_say() -> None:
     for workload in WORKLOADS.values():
         assert workload.stands_for
-        assert workload.tags <= {"quickstart", "smoke", "standard", "models", "training", "dynamic"}
+        assert workload.tags <= {"quickstart", "smoke", "standard", "models", "training", "dynamic", "stress"}
         assert ("training" in workload.tags) == workload.training
+        assert workload.tags
         assert ("models" in workload.tags) == (workload.libraries == ("transformers",))
 
 

@@ -121,3 +121,98 @@ def build_vit(target: Target) -> nn.Module:
 
     config = ViTConfig(**SIZE, image_size=IMAGE, patch_size=8, num_labels=10)
     return ViTForImageClassification(config).to(target.device).eval()
+
+
+def sequence_inputs(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    ids = tokens(bucket, target)
+    return (), {"input_ids": ids, "decoder_input_ids": ids[:, : bucket["seq"] // 2]}
+
+
+def sound_inputs(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return (), {"input_features": torch.randn(bucket["batch"], 80, 64, device=target.device)}
+
+
+@workload(
+    "models.gpt2",
+    stands_for="an older decoder: learned positions, a fused query-key-value product said as a convolution",
+    inputs=causal_inputs,
+    buckets=[{"batch": 1, "seq": 18}, {"batch": 1, "seq": 40}],
+    tags=("models", "dynamic"),
+    libraries=("transformers",),
+)
+def build_gpt2(target: Target) -> nn.Module:
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(
+        vocab_size=VOCABULARY, n_positions=128, n_embd=64, n_layer=2, n_head=4, use_cache=False
+    )
+    return GPT2LMHeadModel(config).to(target.device).eval()
+
+
+@workload(
+    "models.mixtral",
+    stands_for="a mixture of experts: tokens sent to few of several feed-forward blocks by their data",
+    inputs=causal_inputs,
+    buckets=[{"batch": 1, "seq": 20}],
+    tags=("models",),
+    libraries=("transformers",),
+)
+def build_mixtral(target: Target) -> nn.Module:
+    from transformers import MixtralConfig, MixtralForCausalLM
+
+    config = MixtralConfig(
+        **SIZE,
+        vocab_size=VOCABULARY,
+        num_key_value_heads=2,
+        max_position_embeddings=128,
+        num_local_experts=4,
+        num_experts_per_tok=2,
+        use_cache=False,
+    )
+    return MixtralForCausalLM(config).to(target.device).eval()
+
+
+@workload(
+    "models.t5",
+    stands_for="an encoder and a decoder with relative positions, as in translation",
+    inputs=sequence_inputs,
+    buckets=[{"batch": 1, "seq": 24}, {"batch": 1, "seq": 44}],
+    tags=("models", "dynamic"),
+    libraries=("transformers",),
+)
+def build_t5(target: Target) -> nn.Module:
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    config = T5Config(
+        vocab_size=VOCABULARY, d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4, use_cache=False
+    )
+    return T5ForConditionalGeneration(config).to(target.device).eval()
+
+
+@workload(
+    "models.whisper_encoder",
+    stands_for="the encoder of a speech model: two convolutions over a spectrogram, then attention",
+    inputs=sound_inputs,
+    buckets=[{"batch": 1}, {"batch": 3}],
+    tags=("models", "dynamic"),
+    libraries=("transformers",),
+)
+def build_whisper_encoder(target: Target) -> nn.Module:
+    from transformers import WhisperConfig, WhisperModel
+
+    config = WhisperConfig(
+        vocab_size=VOCABULARY,
+        d_model=64,
+        encoder_layers=2,
+        decoder_layers=1,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=128,
+        decoder_ffn_dim=128,
+        max_source_positions=32,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=1,
+    )
+    return WhisperModel(config).get_encoder().to(target.device).eval()

@@ -10,14 +10,46 @@ import torch.nn.functional as F
 
 from workloads.registry import Target, workload
 
+WIDTH = 512
+
 
 def silu_gate(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return F.silu(x + y) * (x - y)
 
 
+def bias_gelu_residual(x: torch.Tensor, bias: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
+    return F.gelu(x + bias, approximate="tanh") + residual
+
+
+def quantise(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    return torch.clamp(torch.round(x / scale), -128, 127).to(torch.int8)
+
+
+def masked_blend(x: torch.Tensor, y: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
+    return torch.where(keep[:, None], torch.tanh(x), y.abs().sqrt())
+
+
 def inputs(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dict[str, Any]]:
     shape = (bucket["rows"], 512)
     return (torch.randn(shape, device=target.device), torch.randn(shape, device=target.device)), {}
+
+
+def half_inputs(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    rows = (bucket["rows"], WIDTH)
+    sizes = (rows, (WIDTH,), rows)
+    return tuple(torch.randn(size, device=target.device, dtype=torch.bfloat16) for size in sizes), {}
+
+
+def scaled_inputs(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    # Halves of the step never come up, so that no rounding mode decides.
+    x = torch.randn(bucket["rows"], WIDTH, device=target.device)
+    return (x, torch.full((WIDTH,), 0.037, device=target.device)), {}
+
+
+def blend_inputs(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    shape = (bucket["rows"], WIDTH)
+    keep = torch.rand(bucket["rows"], device=target.device) > 0.5
+    return (torch.randn(shape, device=target.device), torch.randn(shape, device=target.device), keep), {}
 
 
 @workload(
@@ -29,3 +61,36 @@ def inputs(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dic
 )
 def build(target: Target) -> Callable[..., Any]:
     return silu_gate
+
+
+@workload(
+    "pointwise.bias_gelu_residual",
+    stands_for="the end of a feed-forward block in bfloat16: bias, activation and residual in one pass",
+    inputs=half_inputs,
+    buckets=[{"rows": 96}, {"rows": 256}, {"rows": 1024}],
+    tags=("standard", "dynamic"),
+)
+def build_bias_gelu_residual(target: Target) -> Callable[..., Any]:
+    return bias_gelu_residual
+
+
+@workload(
+    "pointwise.quantise",
+    stands_for="quantising activations: division, rounding and a narrow integer type, compared exactly",
+    inputs=scaled_inputs,
+    buckets=[{"rows": 64}, {"rows": 768}],
+    tags=("dynamic",),
+)
+def build_quantise(target: Target) -> Callable[..., Any]:
+    return quantise
+
+
+@workload(
+    "pointwise.masked_blend",
+    stands_for="a mask over rows, broadcast into a choice between two expressions of which only one is needed",
+    inputs=blend_inputs,
+    buckets=[{"rows": 72}, {"rows": 300}],
+    tags=("dynamic",),
+)
+def build_masked_blend(target: Target) -> Callable[..., Any]:
+    return masked_blend
