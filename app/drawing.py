@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 import streamlit as st
+from altair.utils.schemapi import debug_mode
 
 
 def draw(about: tuple[Any, ...], key: str, build: Callable[[], alt.LayerChart]) -> Any:
@@ -21,10 +22,12 @@ def draw(about: tuple[Any, ...], key: str, build: Callable[[], alt.LayerChart]) 
 
 @st.cache_data(show_spinner=False, max_entries=64)
 def _spec(about: tuple[Any, ...], _build: Callable[[], alt.LayerChart]) -> dict[str, Any]:
-    return unchecked(_build())
+    return unchecked(_build)
 
 
-def unchecked(chart: alt.LayerChart) -> dict[str, Any]:
-    """The chart as JSON without a look at Vega-Lite's schema, which takes ten times as long; tests look."""
-    found: dict[str, Any] = chart.to_dict(validate=False)
+def unchecked(build: Callable[[], alt.LayerChart]) -> dict[str, Any]:
+    """The chart as JSON, without Altair's look at Vega-Lite's schema at every step, which takes longer than all the rest;
+    tests look."""
+    with debug_mode(False):
+        found: dict[str, Any] = build().to_dict(validate=False)
     return found

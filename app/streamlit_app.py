@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 
@@ -30,6 +31,13 @@ FILTERED = ("workload", "why")
 COMPARING = ("verdict", "matrix", "coverage")
 
 
+def settle() -> None:
+    """Tell the collector, once in a process, that what was imported stays: else it walks through all of that while a page
+    is made."""
+    if not gc.get_freeze_count():
+        gc.freeze()
+
+
 def main() -> None:
     """Open the database, draw what all pages share, and run the page of this URL."""
     st.set_page_config(
@@ -49,6 +57,7 @@ def main() -> None:
         else:
             comparing.passed(name)
         state.keep(found, state.shared_filters(found) if name in FILTERED else None)
+        settle()
         page.run()
     except UserError as error:
         empty.show(data.unavailable("The database can't be read right now", error))

@@ -5,9 +5,11 @@ Each returns the point that was clicked, or None.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
+import altair as alt
 import streamlit as st
 
 from app import comparing, theme
@@ -24,16 +26,18 @@ Specs = Mapping[str, dict[str, Any]]
 
 def specs(of: Recorded, shown: Shown) -> Specs:
     """Every chart that has something to show."""
-    found = {"outcomes": trend_charts.outcomes(shown.outcomes, of.order)}
+    made: dict[str, Callable[[], alt.LayerChart]] = {
+        "outcomes": partial(trend_charts.outcomes, shown.outcomes, of.order)
+    }
     # A reference alone would draw a 1, as if it had been compared and found unchanged.
     if shown.same and shown.same.cells and len(shown.same.points) > 1:
         margin = Policy().margin(of.metric)
-        found["ratios"] = trend_charts.ratios(shown.ratios, of.order, margin=margin)
+        made["ratios"] = partial(trend_charts.ratios, shown.ratios, of.order, margin=margin)
     if shown.graph_cells and shown.graph_cells.cells:
-        found["graphs"] = trend_charts.totals(shown.graphs, of.order)
+        made["graphs"] = partial(trend_charts.totals, shown.graphs, of.order)
     if len(shown.phases):
-        found["phases"] = trend_charts.phases(shown.phases, of.order)
-    return {name: unchecked(chart) for name, chart in found.items()}
+        made["phases"] = partial(trend_charts.phases, shown.phases, of.order)
+    return {name: unchecked(build) for name, build in made.items()}
 
 
 def alone(database: Database, of: Recorded) -> None:

@@ -67,7 +67,8 @@ def forest(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
     shapes = alt.Scale(domain=words, range=[_LOOKS[word][1] for word in words])
     color = alt.Color("state:N", scale=colors, legend=_legend(words))
     shape = alt.Shape("state:N", scale=shapes, legend=_legend(words))
-    base = alt.Chart(drawn)
+    # Altair looks at the data of every layer anew: they share what the whole has.
+    base = alt.Chart()
     quiet = theme.NEUTRAL_COLOR
     picked = alt.selection_point(name=PICKED, fields=["evaluation"], on="click", empty=False, toggle=False)
     tips = [
@@ -90,6 +91,7 @@ def forest(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
         base.mark_bar(height=ROW, opacity=0, cursor="pointer")
         .encode(x=x("left"), x2="right:Q", y=y, tooltip=tips)
         .add_params(picked),
+        data=drawn,
     )
     return (
         chart.properties(height=alt.Step(ROW), autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))

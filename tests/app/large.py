@@ -171,12 +171,14 @@ def _environment(connection: sqlite3.Connection, torch: str) -> int:
         "cpu_model": fields["cpu_model"],
         "fields": json.dumps(fields),
     }
-    marks = ", ".join("?" * len(columns))
-    connection.execute(
-        f"INSERT OR IGNORE INTO environment ({', '.join(columns)}) VALUES ({marks})", list(columns.values())
-    )
-    found = connection.execute("SELECT id FROM environment WHERE hash = ?", (columns["hash"],)).fetchone()
-    return int(found[0])
+    wanted = "SELECT id FROM environment WHERE hash = ?"
+    known = connection.execute(wanted, (columns["hash"],)).fetchone()
+    if known is None:
+        marks = ", ".join("?" * len(columns))
+        names = ", ".join(columns)
+        connection.execute(f"INSERT INTO environment ({names}) VALUES ({marks})", list(columns.values()))
+        known = connection.execute(wanted, (columns["hash"],)).fetchone()
+    return int(known[0])
 
 
 def _copy(

@@ -151,7 +151,7 @@ def test_phases_stack_in_order_with_seconds_on_the_axis() -> None:
 
 
 def test_mark_of_the_picked_point_is_still_a_valid_chart() -> None:
-    spec = unchecked(trend_charts.ratios(ratios(), ORDER, margin=0.03))
+    spec = unchecked(lambda: trend_charts.ratios(ratios(), ORDER, margin=0.03))
     marked = trend_charts.marked(spec, "2.12.0")
     assert marked["layer"][0]["data"]["values"] == [{"label": "2.12.0"}]
     assert len(spec["layer"]) + 1 == len(marked["layer"])

@@ -238,7 +238,7 @@ def test_capture_shows_what_the_workload_is_made_to_show(name: str) -> None:
         graphs.append(module)
         return module.forward
 
-    compiled = torch.compile(built, backend=counting)
+    compiled = torch.compile(built, backend=counting, **workload.variants[0].options)
     added = []
     for _walk in range(2):
         for index in range(len(workload.buckets)):

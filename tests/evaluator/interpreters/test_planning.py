@@ -309,10 +309,9 @@ def test_two_processes_make_one_interpreter_once(tmp_path: Path, cache: Path, in
     recipe = venvs.recipe(HERE, "2.13.0", {})
     recipe.path.parent.mkdir(parents=True)
     code = (
-        "from evaluator.interpreters import *\n"
         "class Said:\n"
         "    def say(self, line): print(line, flush=True)\n"
-        f"from evaluator import venvs\nfrom pathlib import Path\n"
+        "from evaluator.interpreters import venvs\nfrom pathlib import Path\n"
         f"venvs.make(venvs.recipe(Path({str(HERE)!r}), '2.13.0', {{}}), Said().say)\n"
     )
     with recipe.path.with_name(recipe.path.name + ".lock").open("a+") as lock:
