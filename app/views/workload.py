@@ -11,7 +11,7 @@ from app.findings import note
 from app.workload import panels
 from app.workload.columns import columns
 from app.workload.frames import in_order, remarks
-from app.workload.panels import PARTS, Shown
+from app.workload.panels import PARTS, REPLICAS, Shown
 from db.queries import history, versions
 
 
@@ -67,7 +67,7 @@ def page(database: Database) -> None:
     about = (filters.workload, filters.target, filters.variant, filters.machine)
     shown = Shown(database, about, newest, filters.choices, versions.in_order(newest["torch"]))
     open_evaluation(newest, panels.draw(part, shown))
-    st.caption(" ".join(remarks(found, newest, filters.choices.older)))
+    st.caption(" ".join(remarks(found, newest, filters.choices.older, replicas=part in REPLICAS)))
     open_evaluation(newest, table(part, shown))
 
 

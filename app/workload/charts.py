@@ -48,10 +48,13 @@ def counts(
     picked = alt.selection_point(
         name=charts.PICKED[0], fields=["evaluation"], on="click", empty=False, toggle=False
     )
+    # Buckets often have the same count: the later one's mark is smaller and lies on the earlier one's.
+    sizes = [max(30, 150 - 40 * place) for place in range(len(buckets))]
+    size = alt.Size("bucket:N", scale=alt.Scale(domain=list(buckets), range=sizes), legend=None)
     chart = alt.layer(
         base.mark_line(strokeWidth=2),
-        base.mark_point(size=60, opacity=1, cursor="pointer")
-        .encode(shape=shape, fill=fill, tooltip=tip)
+        base.mark_point(opacity=1, cursor="pointer")
+        .encode(shape=shape, fill=fill, size=size, tooltip=tip)
         .add_params(picked),
     )
     if len(missing):

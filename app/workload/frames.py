@@ -43,9 +43,13 @@ def in_order(newest: pd.DataFrame, buckets: Sequence[str]) -> pd.DataFrame:
     return shown.drop(columns=["version_rank", "bucket_rank"])
 
 
-def remarks(found: pd.DataFrame, newest: pd.DataFrame, older: int) -> list[str]:
-    """How to read the charts, and what they leave out; ``older``: evaluations of earlier definitions."""
-    said = ["Small: replicas. Line: their median. Band: 95% interval, from 6 replicas on. Click a mark."]
+def remarks(found: pd.DataFrame, newest: pd.DataFrame, older: int, *, replicas: bool = True) -> list[str]:
+    """How to read the charts, and what they leave out; ``older``: evaluations of earlier definitions; ``replicas``: the
+    charts show them."""
+    said = (
+        ["Small: replicas. Line: their median. Band: 95% interval, from 6 replicas on."] if replicas else []
+    )
+    said.append("Click a mark to see its evidence.")
     if newest["note"].notna().any():
         said.append("Hollow: not what the title says, see the note.")
     if newest["torch"].nunique() == 1:

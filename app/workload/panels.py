@@ -39,6 +39,9 @@ PARTS: Final = {
     "Memory": "Growth of peak host memory: of a cold compile, of its compilers, and of steady calls.",
 }
 
+# Parts whose charts show replicas, and intervals of their medians.
+REPLICAS: Final = ("Times", "Pays off", "Memory")
+
 
 @dataclass(frozen=True)
 class Shown:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import func, select
 
 from db.queries.run_sides import WHOLE_PURPOSES
-from db.queries.versions import version_key
+from db.queries.versions import in_order
 from db.session import Reads
 from db.tables import ENVIRONMENT, EVALUATION, RUN, SUMMARY
 
@@ -46,8 +46,9 @@ def over_versions(
         select(newest.c.cell, newest.c.torch, SUMMARY.c.median).join(
             SUMMARY, (SUMMARY.c.evaluation_id == newest.c.evaluation) & (SUMMARY.c.metric == metric)
         )
-    )
+    ).all()
+    rank = {torch: place for place, torch in enumerate(in_order(row.torch for row in rows))}
     lines: dict[int, list[float]] = {}
-    for row in sorted(rows, key=lambda row: version_key(row.torch)):
+    for row in sorted(rows, key=lambda row: rank[row.torch]):
         lines.setdefault(row.cell, []).append(row.median)
     return {evaluation: tuple(lines[cell]) for evaluation, cell in cells.items() if cell in lines}

@@ -148,7 +148,7 @@ def test_a_count_opens_its_evaluation_and_back_finds_the_part(watched: Watched, 
     watched.charts_drawn(2)
     panel = watched.page.locator('[data-testid="stVegaLiteChart"]').first
     # One line a bucket: both have two breaks, so that the later bucket's mark is on top.
-    panel.locator('path[aria-label*="torch: 2.12.0+cpu; bucket: n=128"]').click()
+    panel.locator('path[aria-label*="bucket: n=128; torch: 2.12.0+cpu"]').click()
     watched.page.wait_for_url("**/why?**")
     watched.settle()
     assert watched.query()["b"] == "n=128"
