@@ -1,4 +1,4 @@
-"""The same with a loop whose end the tensor decides."""
+"""A loop whose end the tensor decides: unlike the body of a counted loop, its condition is a place to go on from."""
 
 import torch
 
