@@ -14,6 +14,7 @@ import altair as alt
 import pandas as pd
 
 from app import theme
+from app.datasets import named, with_data
 
 PANEL_HEIGHT: Final = 190
 # The part of a panel's height kept free below the data for the rail of failures.
@@ -61,10 +62,15 @@ def history(
     if len(points) > MOST_POINTS:
         points = points.iloc[:0]
     medians = with_gaps(summary, versions, buckets)
-    banded = medians if medians["low"].notna().any() else medians.iloc[:0]
-    band = alt.Chart(banded).encode(x=x, y=y("low"), y2="high:Q", color=color)
-    dots = alt.Chart(points).encode(x=x, y=y("value"), color=color, shape=shape, tooltip=point_tip(unit))
-    line = alt.Chart(medians).encode(x=x, y=y("median"), color=color)
+    data = {"points": points, "medians": medians}
+    banded = "medians"
+    if not medians["low"].notna().any():
+        banded, data["none"] = "none", medians.iloc[:0]
+    band = alt.Chart(named(banded)).encode(x=x, y=y("low"), y2="high:Q", color=color)
+    dots = alt.Chart(named("points")).encode(
+        x=x, y=y("value"), color=color, shape=shape, tooltip=point_tip(unit)
+    )
+    line = alt.Chart(named("medians")).encode(x=x, y=y("median"), color=color)
     # A median with a note is hollow: it is not the time of what its panel's title says.
     inside = alt.when("isValid(datum.note)").then(alt.value(0)).otherwise(alt.value(1))
     picked = alt.selection_point(name=PICKED[0], fields=["evaluation"], on="click", empty=False, toggle=False)
@@ -78,11 +84,12 @@ def history(
         .add_params(picked),
     )
     if not failures.empty:
-        rail = failure_rail(failures, x, color, buckets)
+        rail, data["missing"] = failure_rail(failures, x, color, buckets)
         chart = alt.layer(chart, rail).resolve_scale(y="independent")
     elif not measured:
         chart = alt.layer(chart, remark("not measured"))
-    return chart.properties(height=PANEL_HEIGHT, autosize=FIT_WIDTH).configure_view(strokeWidth=0)
+    sized = chart.properties(height=PANEL_HEIGHT, autosize=FIT_WIDTH).configure_view(strokeWidth=0)
+    return with_data(sized, **data)
 
 
 def version_axis(versions: Sequence[str]) -> alt.X:
@@ -178,9 +185,9 @@ def panel_domain(points: pd.DataFrame, summary: pd.DataFrame, rail: bool) -> tup
 
 def failure_rail(
     failures: pd.DataFrame, x: alt.X, color: alt.Color, buckets: Sequence[str]
-) -> alt.LayerChart:
+) -> tuple[alt.LayerChart, pd.DataFrame]:
     """A cross for a failed bucket and a ring for one that was not to be measured, stacked from the bottom of the
-    panel in declared order; how high they are is no value."""
+    panel in declared order; how high they are is no value. With it the frame that it draws as ``missing``."""
     ranks = {bucket: rank for rank, bucket in enumerate(buckets)}
     ordered = failures.assign(order=failures["bucket"].map(ranks)).sort_values(["version", "order"])
     place = ordered.groupby("version").cumcount()
@@ -193,7 +200,7 @@ def failure_rail(
     ordered["reason"] = ordered["reason"].astype("str")
     ordered["sign"] = ["×" if failed else "○" for failed in ordered["failed"]]
     marks = (
-        alt.Chart(ordered.drop(columns="order"))
+        alt.Chart(named("missing"))
         .mark_text(size=18, fontWeight="bold", baseline="middle", cursor="pointer")
         .encode(x=x, y=alt.Y("rail:Q", **share), color=color, text="sign:N", tooltip=tips)
         .add_params(picked)
@@ -203,11 +210,12 @@ def failure_rail(
     )
     quiet = theme.NEUTRAL_COLOR
     word = rail.mark_text(align="right", baseline="top", dy=3, dx=-2, fontSize=10, color=quiet)
-    return alt.layer(
+    drawn = alt.layer(
         rail.mark_rule(strokeDash=[2, 3], color=quiet, opacity=0.6),
         word.encode(x=alt.value("width"), text="word:N"),
         marks,
     )
+    return drawn, ordered.drop(columns="order")
 
 
 def remark(text: str) -> alt.Chart:

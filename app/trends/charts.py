@@ -14,6 +14,8 @@ import pandas as pd
 
 from app import theme
 from app.charts import FIT_WIDTH, PHASE_COLORS
+from app.datasets import named as named_data
+from app.datasets import with_data
 from app.trends.axes import EAGER_NAME, counted, legend, named, ratio_domain, ratio_ticks, x_axis
 
 HEIGHT: Final = 190
@@ -57,9 +59,11 @@ def ratios(frame: pd.DataFrame, order: Sequence[str], *, margin: float) -> alt.L
         *([] if frame["low"].isna().all() else _interval()),
         alt.Tooltip("cells:Q", title="the same cells"),
     ]
-    band = alt.Chart(_named("band"))
-    base = alt.Chart(_named("mine")).encode(x=x, color=color, detail="series:N")
-    beside = alt.Chart(_named("eager")).encode(x=x, y=y("ratio"), color=color, detail="series:N", tooltip=tip)
+    band = alt.Chart(named_data("band"))
+    base = alt.Chart(named_data("mine")).encode(x=x, color=color, detail="series:N")
+    beside = alt.Chart(named_data("eager")).encode(
+        x=x, y=y("ratio"), color=color, detail="series:N", tooltip=tip
+    )
     layers = [
         band.mark_rect(color=theme.NEUTRAL_COLOR, opacity=0.12).encode(y=y("from"), y2="to:Q"),
         band.mark_rule(color=theme.NEUTRAL_COLOR, opacity=0.7).encode(y=y("one")),
@@ -98,7 +102,7 @@ def outcomes(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
         alt.Tooltip("rate:Q", title="ok of those evaluated", format=".1%"),
     ]
     bars = (
-        alt.Chart(_named("counts"))
+        alt.Chart(named_data("counts"))
         .mark_bar(cursor="pointer")
         .encode(x=x, y=counted("n", "cells"), color=color, order=alt.Order("rank:Q"), tooltip=tip)
         .add_params(_click())
@@ -113,7 +117,7 @@ def outcomes(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
             for row in numbered.to_dict("records")
         ],
     )[["label", "top", "said"]]
-    share = alt.Chart(_named("shares")).mark_text(dy=-6, fontSize=11, color=theme.NEUTRAL_COLOR)
+    share = alt.Chart(named_data("shares")).mark_text(dy=-6, fontSize=11, color=theme.NEUTRAL_COLOR)
     # A layer without rows has no extent, which Vega-Lite warns of.
     layers = [bars, *([share.encode(x=x, y=counted("top", "cells"), text="said:N")] if len(text) else [])]
     return _finished(layers, counts=long, shares=text)
@@ -127,7 +131,7 @@ def totals(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
     color, shape = named([TOTALS[what] for what in TOTALS])
     y = counted("total", "in all of the same cells", empty=not shown["total"].any())
     tip = [*_who(), alt.Tooltip("name:N", title="count"), alt.Tooltip("total:Q"), alt.Tooltip("cells:Q")]
-    base = alt.Chart(_named("totals")).encode(x=x, y=y, color=color, detail="series:N")
+    base = alt.Chart(named_data("totals")).encode(x=x, y=y, color=color, detail="series:N")
     layers = [
         base.mark_line(strokeWidth=2),
         base.encode(shape=shape, tooltip=tip)
@@ -157,7 +161,7 @@ def phases(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
         alt.Tooltip("cells:Q", title="the same cells"),
     ]
     bars = (
-        alt.Chart(_named("phases"))
+        alt.Chart(named_data("phases"))
         .mark_bar(cursor="pointer")
         .encode(
             x=x,
@@ -205,25 +209,14 @@ def _click() -> alt.Parameter:
 def _left_out(x: alt.X) -> alt.Chart:
     """A ring at the foot of the panel for a point without a value; how high it is means nothing."""
     tip = [*_who(), alt.Tooltip("note:N", title="no value")]
-    marks = alt.Chart(_named("left"))
+    marks = alt.Chart(named_data("left"))
     return marks.mark_text(text="○", size=15, color=theme.NEUTRAL_COLOR, fontWeight="bold").encode(
         x=x, y=alt.value(HEIGHT - 9), tooltip=tip
     )
-
-
-def _named(name: str) -> alt.NamedData:
-    return alt.NamedData(name=name)
 
 
 def _finished(layers: Sequence[Any], **frames: pd.DataFrame) -> alt.LayerChart:
     """The layers with the frames that they name, which Altair would otherwise copy for every layer."""
     chart = alt.layer(*layers).properties(height=HEIGHT, autosize=FIT_WIDTH)
     chart = chart.configure_view(strokeWidth=0)
-    chart.datasets = {name: _records(frame) for name, frame in frames.items()}
-    return chart
-
-
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as JSON has them: null where a value is missing."""
-    plain = frame.astype("object").where(frame.notna(), None)
-    return [{str(name): value for name, value in row.items()} for row in plain.to_dict("records")]
+    return with_data(chart, **frames)

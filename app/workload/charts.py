@@ -12,6 +12,7 @@ import altair as alt
 import pandas as pd
 
 from app import charts, theme
+from app.datasets import named, with_data
 from app.pair.numbers import PHASES, REST
 
 # With more versions than this the numbers beside the marks would overlap.
@@ -39,7 +40,8 @@ def counts(
     axis = alt.Axis(values=list(range(0, int(high) + 1, step)), format="d", grid=True, minExtent=34)
     y = alt.Y("median:Q", title=title, scale=alt.Scale(domain=[low, high], nice=False), axis=axis)
     filled = charts.with_gaps(medians, versions, buckets)
-    base = alt.Chart(filled).encode(x=x, y=y, color=color)
+    data = {"medians": filled}
+    base = alt.Chart(named("medians")).encode(x=x, y=y, color=color)
     tip = [
         alt.Tooltip("version:N", title="torch"),
         alt.Tooltip("bucket:N", title="bucket"),
@@ -58,11 +60,11 @@ def counts(
         .add_params(picked),
     )
     if len(missing):
-        rail = charts.failure_rail(missing, x, color, buckets)
+        rail, data["missing"] = charts.failure_rail(missing, x, color, buckets)
         chart = alt.layer(chart, rail).resolve_scale(y="independent")
     elif medians.empty:
         chart = alt.layer(chart, charts.remark("not measured"))
-    return _finished(chart)
+    return with_data(_finished(chart), **data)
 
 
 def phases(frame: pd.DataFrame, *, versions: Sequence[str]) -> alt.LayerChart:
