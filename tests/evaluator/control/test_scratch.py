@@ -13,7 +13,7 @@ from evaluator.errors import UserError
 
 HOLDER = """
 import sys
-from evaluator.scratch import Scratch
+from evaluator.control.scratch import Scratch
 scratch = Scratch(sys.argv[1])
 scratch.folder("caches/a").joinpath("x").write_text("x")
 print("held", flush=True)

@@ -181,7 +181,7 @@ def _torch() -> str:
 def test_a_lock_is_not_held_by_a_dead_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     code = (
-        "import time\nfrom evaluator.nightly import only_one\n"
+        "import time\nfrom evaluator.nights.night import only_one\n"
         "with only_one():\n    print('held', flush=True)\n    time.sleep(600)\n"
     )
     process = subprocess.Popen(
