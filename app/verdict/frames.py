@@ -137,7 +137,8 @@ def why(finding: Finding) -> str:
         return finding.text or phrases.reasons(finding.reasons)
     open_ = (phrases.more_replicas(finding), phrases.reasons(finding.reasons))
     said = "; ".join(one for one in open_ if one) if finding.kind in ("time", "memory") else finding.text
-    return said or finding.text
+    # The text of a time that is sure only repeats its numbers.
+    return said or ("" if finding.estimate is not None else finding.text)
 
 
 def percent(ratio: float) -> float | None:
