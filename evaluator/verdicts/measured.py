@@ -9,7 +9,7 @@ from typing import Final
 from evaluator.verdicts import times
 from evaluator.verdicts.comparable import median, why_not
 from evaluator.verdicts.findings import Finding, Kind
-from evaluator.verdicts.pairs import finding
+from evaluator.verdicts.pairs import both, finding
 from evaluator.verdicts.policy import DIAGNOSTIC_MEMORY, DIAGNOSTIC_TIMES, GATING_TIMES, Policy
 from evaluator.verdicts.reruns import unless_rerun_regressed, with_rerun
 from evaluator.verdicts.sides import EnvironmentSide, Pair, Side
@@ -111,7 +111,7 @@ def _judged(metric: str, pair: Pair, base: Side, candidate: Side, policy: Policy
     kind: Kind = "memory" if metric.endswith(_UNITS_OF_MEMORY) else "time"
     made = replace(
         _of_judgement(metric, kind, judged, ours.unit, gating=metric in GATING_TIMES),
-        evidence=finding((base, candidate), metric, judged.verdict, "").evidence,
+        evidence=both(base, candidate),
     )
     if judged.verdict in ("regressed", "improved"):
         made = with_rerun(made, judged, pair, policy, noise)

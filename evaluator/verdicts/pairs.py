@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from evaluator.verdicts import diffs
 from evaluator.verdicts.findings import Evidence, Finding, Kind
 from evaluator.verdicts.sides import Side
@@ -11,10 +13,13 @@ from evaluator.verdicts.words import FAILED, NOT_TRIED, Verdict
 
 def both(base: Side, candidate: Side) -> tuple[Evidence, ...]:
     """The two evaluations as evidence."""
-    return (
-        Evidence("evaluation", base.evaluation, "base"),
-        Evidence("evaluation", candidate.evaluation, "candidate"),
-    )
+    return _evaluations(base.evaluation, candidate.evaluation)
+
+
+# A cell has twenty findings, which all rest on the same two.
+@lru_cache(maxsize=4096)
+def _evaluations(base: int, candidate: int) -> tuple[Evidence, ...]:
+    return Evidence("evaluation", base, "base"), Evidence("evaluation", candidate, "candidate")
 
 
 def finding(
