@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import streamlit as st
 
@@ -32,12 +32,14 @@ _KEPT: Final = "_sides_kept"
 @dataclass(frozen=True)
 class Compared:
     """A comparison as the evaluator judges it. ``pairs``: both sides' evaluations, cell by cell; the refs say which
-    run and environment each side is. Shared between sessions: never change what is in it."""
+    run and environment each side is; ``key`` stands for all that it rests on. Shared between sessions: never change what
+    is in it."""
 
     verdicts: Verdicts
     pairs: tuple[Pair, ...]
     base_ref: SideRef
     cand_ref: SideRef
+    key: tuple[Any, ...] = ()
 
     @property
     def base(self) -> str:
@@ -152,7 +154,10 @@ def compared(database: Database, base: str, cand: str) -> Compared | None:
     """The comparison of two references, read once until something is recorded; None, with the reason on the page,
     where they can't be compared. Where no cell is comparable there still is one: ``verdicts.compared`` is 0."""
     try:
-        return _compared(database.url, database.stamp, base, cand, database)
+        refs = read(database, comparison.resolve, base, cand)
+        # While somebody records another run the comparison of two that have ended stays what it is.
+        rests = read(database, comparison.rests_on, *refs)
+        return _compared(database.url, rests or database.stamp, *refs, database)
     except UserError as error:
         found = data.unavailable("These two can't be compared", error)
         with st.container(border=True, key="no-comparison"):
@@ -165,12 +170,13 @@ def compared(database: Database, base: str, cand: str) -> Compared | None:
 
 # Not a copy for each reader, as data.read gives: the records are frozen, and there are many.
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _compared(url: str, stamp: tuple[int, ...], base: str, cand: str, _database: Database) -> Compared:
+def _compared(
+    url: str, rests: tuple[Any, ...], base: SideRef, cand: SideRef, _database: Database
+) -> Compared:
     with data.connected(_database) as reads:
-        base_ref, cand_ref = comparison.resolve(reads, base, cand)
-        loaded = comparison.load(reads, base_ref, cand_ref)
+        loaded = comparison.load(reads, base, cand)
     verdicts = compare(loaded.base, loaded.candidate, loaded.pairs)
-    return Compared(verdicts, loaded.pairs, base_ref, cand_ref)
+    return Compared(verdicts, loaded.pairs, base, cand, (url, rests))
 
 
 def _nothing_to_compare(database: Database, found: Choices) -> None:

@@ -107,8 +107,8 @@ def _open(database: Database, one: pd.Series[Any]) -> None:
 
 # Of a calibrated comparison each floor takes milliseconds, and there are as many as cells and times.
 @st.cache_data(show_spinner=False, max_entries=8)
-def noise_of(url: str, stamp: tuple[int, ...], base: str, cand: str, _found: Compared) -> pd.DataFrame:
-    """``coverage_frames.noise`` of a comparison, kept until something is recorded."""
+def noise_of(about: tuple[Any, ...], _found: Compared) -> pd.DataFrame:
+    """``coverage_frames.noise`` of the comparison that ``about`` stands for."""
     return coverage_frames.noise(_found.pairs)
 
 
@@ -119,7 +119,7 @@ def page(database: Database) -> None:
         return
     later = [read(database, coverage.newer, ref.run, ref.torch) for ref in (found.base_ref, found.cand_ref)]
     cells = coverage_frames.cells(found.verdicts, found.pairs, read(database, coverage.known_cells), *later)
-    noise = noise_of(database.url, database.stamp, found.base, found.cand, found)
+    noise = noise_of((*found.key, found.base, found.cand), found)
     cards(found, cells, noise)
     staleness(found, cells)
     part = choices.pick("Look at", "part", PARTS, what="part", page="coverage", bar=True)

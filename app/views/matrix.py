@@ -50,10 +50,10 @@ def coverage(found: Compared, shown: pd.DataFrame, metric: str) -> None:
     st.markdown(" · ".join(words))
 
 
-def heat_map(database: Database, found: Compared, shown: pd.DataFrame, *what: str) -> int | None:
+def heat_map(found: Compared, shown: pd.DataFrame, *what: str) -> int | None:
     """The map; the cell of the clicked tile. ``what``: the metric and the choice of cells that ``shown`` is of."""
     drawn = matrix_chart.worst_rows(shown)
-    about = ("matrix", database.url, database.stamp, found.base, found.cand, *what)
+    about = ("matrix", *found.key, found.base, found.cand, *what)
     selected = drawing.draw(
         about,
         "matrix-chart",
@@ -98,7 +98,7 @@ def page(database: Database) -> None:
         st.info("No cell that was compared regressed in this.")
         return
     lines = courses(database, found, shown, metric)
-    for picked in (heat_map(database, found, shown, metric, only), table(found, shown, lines)):
+    for picked in (heat_map(found, shown, metric, only), table(found, shown, lines)):
         if picked is not None and picked in set(shown["cell"]):
             open_cell(database, shown, picked, goes)
 

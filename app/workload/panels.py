@@ -58,6 +58,12 @@ class Shown:
     def ids(self) -> tuple[int, ...]:
         return tuple(int(one) for one in self.newest["evaluation"])
 
+    @property
+    def rests_on(self) -> tuple[int, ...]:
+        """What the charts are drawn from: evaluations, and the database as it is while one of them goes on."""
+        ended = self.newest["status"].notna().all()
+        return self.ids if ended else (*self.ids, *self.database.stamp)
+
     def summary(self, *metrics: str) -> pd.DataFrame:
         """Summaries of these metrics, all replicas' values included."""
         return read(self.database, history.summaries, self.ids, tuple(dict.fromkeys(metrics)))
@@ -209,7 +215,7 @@ def _counts(shown: Shown, drawn: Sequence[tuple[str, Frames]]) -> float | None:
 
 
 def _chart(shown: Shown, name: str, build: Callable[[], alt.LayerChart]) -> float | None:
-    about = ("workload", shown.database.url, shown.database.stamp, shown.about, name)
+    about = ("workload", shown.database.url, shown.about, shown.rests_on, name)
     selected = drawing.draw(about, f"chart-{name}", build)
     for selection in charts.PICKED:
         for chosen in selected.get(selection) or []:

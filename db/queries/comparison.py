@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import func, or_, select
 
 from db.queries.calibration import noise_of_cells
 from db.queries.evaluated import Evaluated, Place, evaluated
@@ -14,11 +14,11 @@ from db.queries.naming import labels
 from db.queries.references import resolve
 from db.queries.run_sides import SideRef, environment_of_run
 from db.session import Reads
-from db.tables import ENVIRONMENT, ENVIRONMENT_SAMPLE, REPLICA, RUN
+from db.tables import ENVIRONMENT, ENVIRONMENT_SAMPLE, NOISE, REPLICA, RUN
 from evaluator.verdicts.sides import CellName, EnvironmentSide, Noise, Pair, Rung, Series, Side
 from evaluator.worker.protocol import METRICS
 
-__all__ = ["Loaded", "Pair", "SideRef", "environment_of_run", "load", "resolve"]
+__all__ = ["Loaded", "Pair", "SideRef", "environment_of_run", "load", "resolve", "rests_on"]
 
 # Between a variant and the backend that a rung replaces its own with.
 _RUNG: Final = "+"
@@ -59,6 +59,24 @@ def load(reads: Reads, base: SideRef, candidate: SideRef) -> Loaded:
         for name in names
     ]
     return Loaded(*_environments(reads, base, candidate), tuple(pairs))
+
+
+def rests_on(reads: Reads, base: SideRef, candidate: SideRef) -> tuple[Any, ...] | None:
+    """What a comparison of these sides rests on: equal values mean that ``load`` gives the same. None while one of its
+    runs is being written.
+
+    A run that has ended is never changed; later ones that confirm or explain it, and calibrations, are added.
+    """
+    uuids = {base.run_uuid, candidate.run_uuid}
+    runs = reads.execute(
+        select(RUN.c.id, RUN.c.uuid, RUN.c.status)
+        .where(or_(RUN.c.uuid.in_(uuids), RUN.c.parent_uuid.in_(uuids)))
+        .order_by(RUN.c.id)
+    ).all()
+    if any(run.status == "running" for run in runs):
+        return None
+    calibrated = reads.execute(select(func.max(NOISE.c.id))).scalar()
+    return (*(tuple(run) for run in runs), calibrated)
 
 
 def _place(side: SideRef) -> Place:

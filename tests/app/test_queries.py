@@ -11,10 +11,11 @@ import pytest
 from sqlalchemy import Connection, text
 
 from db.queries import history, overview, run_details, versions, why
+from db.queries.comparison import resolve, rests_on
 from db.queries.over_versions import over_versions
-from db.session import open_reader
+from db.session import open_reader, reading
 from db.store import Store
-from tests.app import seed
+from tests.app import seed, upgrades
 from tests.app.records import MadeRun, MadeWorkload
 
 METRICS = ("compile.cold_s", "compile.warm_cache_s", "eager.wall_ms", "compiled.wall_ms")
@@ -204,3 +205,26 @@ def test_stamp_changes_with_every_record(tmp_path: Path) -> None:
     finally:
         store.close()
     assert len(set(seen)) == len(seen)
+
+
+def test_what_a_comparison_rests_on_changes_with_its_runs_alone(tmp_path: Path) -> None:
+    path = upgrades.upgrade(tmp_path / "r.db")
+
+    def rests() -> object:
+        with reading(str(path)) as reads:
+            return rests_on(reads, *resolve(reads, "1@1", "1@2"))
+
+    first = rests()
+    assert first is not None
+    assert rests() == first
+    seed.write(path, [(MadeRun("2.15.0+cpu", 40, None, "quick", 1), [seed.POINTWISE])])
+    assert rests() == first
+    again = upgrades.made(50, purpose="confirm", parent=upgrades.made(10).uuid)
+    store = Store(str(path))
+    records = list(again.records([seed.MATMUL], [seed.MATMUL]))
+    store.write_many(records[:-1])
+    # A rerun that is going on: what there is of it counts from moment to moment.
+    assert rests() is None
+    store.write_many(records[-1:])
+    store.close()
+    assert rests() not in (None, first)

@@ -150,9 +150,11 @@ def in_browser(page: Page, url: str, name: str, figures: Figures) -> None:
 
 def clicks(page: Page) -> Iterator[Callable[[], None]]:
     """Clicks that a reader makes on a page and that change what it shows: what is not chosen yet, in turn."""
-    choices = page.locator(
+    found = page.locator(
         '[data-testid="stMain"] :is([role="tab"][aria-selected="false"], [role="radio"][aria-checked="false"])'
     )
+    # What does not fit beside the others is there as well, and hidden.
+    choices = found.filter(visible=True)
     for number in range(CLICKS):
         n = choices.count()
         if n:
