@@ -88,8 +88,13 @@ def history(
         chart = alt.layer(chart, rail).resolve_scale(y="independent")
     elif not measured:
         chart = alt.layer(chart, remark("not measured"))
+    return panel(chart, **data)
+
+
+def panel(chart: alt.LayerChart, **frames: pd.DataFrame) -> alt.LayerChart:
+    """The chart in the size of a panel, with the frames that its layers name."""
     sized = chart.properties(height=PANEL_HEIGHT, autosize=FIT_WIDTH).configure_view(strokeWidth=0)
-    return with_data(sized, **data)
+    return with_data(sized, **frames)
 
 
 def version_axis(versions: Sequence[str]) -> alt.X:

@@ -176,7 +176,8 @@ def _compared(
     with data.connected(_database) as reads:
         loaded = comparison.load(reads, base, cand)
     verdicts = compare(loaded.base, loaded.candidate, loaded.pairs)
-    return Compared(verdicts, loaded.pairs, base, cand, (url, rests))
+    sides_of = (base.run, base.environment, cand.run, cand.environment)
+    return Compared(verdicts, loaded.pairs, base, cand, (url, rests, *sides_of))
 
 
 def _nothing_to_compare(database: Database, found: Choices) -> None:

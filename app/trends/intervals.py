@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Final
 
@@ -10,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from app.trends.frames import Same
+from db.queries.frames import lists
 from evaluator.verdicts.policy import LEAST_REPLICAS
 from evaluator.verdicts.ratio import ratio as ratio_of
 
@@ -50,8 +50,8 @@ def _replica_means(at: pd.DataFrame, metric: str, same: Same) -> dict[str, list[
         {
             "point": mine["point"],
             "middle": mine[metric],
-            "replica": _lists(mine["replica_numbers"]),
-            "value": _lists(mine["replica_medians"]),
+            "replica": lists(mine["replica_numbers"]),
+            "value": lists(mine["replica_medians"]),
         }
     ).explode(["replica", "value"])
     value = long["value"].astype("float64")
@@ -65,10 +65,4 @@ def _replica_means(at: pd.DataFrame, metric: str, same: Same) -> dict[str, list[
         if one_run and len(enough) >= LEAST_REPLICAS:
             middle = float(np.log(rows[metric].astype("float64")).mean())
             found[str(point)] = [math.exp(middle + one) for one in enough]
-    return found
-
-
-def _lists(texts: pd.Series) -> list[list[float]]:
-    """Lists from the JSON text of each; one text for all is read far faster than each alone."""
-    found: list[list[float]] = json.loads(f"[{','.join(texts)}]")
     return found

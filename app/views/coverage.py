@@ -119,7 +119,7 @@ def page(database: Database) -> None:
         return
     later = [read(database, coverage.newer, ref.run, ref.torch) for ref in (found.base_ref, found.cand_ref)]
     cells = coverage_frames.cells(found.verdicts, found.pairs, read(database, coverage.known_cells), *later)
-    noise = noise_of((*found.key, found.base, found.cand), found)
+    noise = noise_of(found.key, found)
     cards(found, cells, noise)
     staleness(found, cells)
     part = choices.pick("Look at", "part", PARTS, what="part", page="coverage", bar=True)

@@ -53,7 +53,7 @@ def coverage(found: Compared, shown: pd.DataFrame, metric: str) -> None:
 def heat_map(found: Compared, shown: pd.DataFrame, *what: str) -> int | None:
     """The map; the cell of the clicked tile. ``what``: the metric and the choice of cells that ``shown`` is of."""
     drawn = matrix_chart.worst_rows(shown)
-    about = ("matrix", *found.key, found.base, found.cand, *what)
+    about = ("matrix", *found.key, *what)
     selected = drawing.draw(
         about,
         "matrix-chart",

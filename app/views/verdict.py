@@ -117,7 +117,7 @@ def forest(database: Database, found: Compared) -> None:
         f"{len(frame):,} of {found.verdicts.total:,} cells have this ratio{left_out}. Point and line: the ratio and its "
         "interval. Grey: too small to matter, or not settled; with a question mark: no rerun has confirmed it. Click a row to see why."
     )
-    about = ("verdict", *found.key, found.base, found.cand, metric, len(drawn))
+    about = ("verdict", *found.key, metric, len(drawn))
     selected = drawing.draw(
         about, f"forest-{metric}", lambda: verdict_chart.forest(drawn, title=theme.metric_title(metric))
     )

@@ -12,7 +12,7 @@ import altair as alt
 import pandas as pd
 
 from app import charts, theme
-from app.datasets import named, with_data
+from app.datasets import named
 from app.pair.numbers import PHASES, REST
 
 # With more versions than this the numbers beside the marks would overlap.
@@ -47,9 +47,6 @@ def counts(
         alt.Tooltip("bucket:N", title="bucket"),
         alt.Tooltip("median:Q", title=title, format=",d"),
     ]
-    picked = alt.selection_point(
-        name=charts.PICKED[0], fields=["evaluation"], on="click", empty=False, toggle=False
-    )
     # Buckets often have the same count: the later one's mark is smaller and lies on the earlier one's.
     sizes = [max(30, 150 - 40 * place) for place in range(len(buckets))]
     size = alt.Size("bucket:N", scale=alt.Scale(domain=list(buckets), range=sizes), legend=None)
@@ -57,14 +54,14 @@ def counts(
         base.mark_line(strokeWidth=2),
         base.mark_point(opacity=1, cursor="pointer")
         .encode(shape=shape, fill=fill, size=size, tooltip=tip)
-        .add_params(picked),
+        .add_params(_click()),
     )
     if len(missing):
         rail, data["missing"] = charts.failure_rail(missing, x, color, buckets)
         chart = alt.layer(chart, rail).resolve_scale(y="independent")
     elif medians.empty:
         chart = alt.layer(chart, charts.remark("not measured"))
-    return with_data(_finished(chart), **data)
+    return charts.panel(chart, **data)
 
 
 def phases(frame: pd.DataFrame, *, versions: Sequence[str]) -> alt.LayerChart:
@@ -72,11 +69,9 @@ def phases(frame: pd.DataFrame, *, versions: Sequence[str]) -> alt.LayerChart:
     order = [theme.metric_title(metric) for metric in PHASES] + [REST]
     present = [phase for phase in order if phase in set(frame["phase"])]
     colors = alt.Scale(domain=present, range=[charts.PHASE_COLORS[order.index(one)] for one in present])
-    picked = alt.selection_point(
-        name=charts.PICKED[0], fields=["evaluation"], on="click", empty=False, toggle=False
-    )
+    ranked = frame.assign(rank=[order.index(phase) for phase in frame["phase"]])
     bars = (
-        alt.Chart(frame.assign(rank=[order.index(phase) for phase in frame["phase"]]))
+        alt.Chart(named("phases"))
         .mark_bar(cursor="pointer")
         .encode(
             x=charts.version_axis(versions),
@@ -91,11 +86,11 @@ def phases(frame: pd.DataFrame, *, versions: Sequence[str]) -> alt.LayerChart:
                 alt.Tooltip("seconds:Q", title="s", format=",.4~g"),
             ],
         )
-        .add_params(picked)
+        .add_params(_click())
     )
-    return _finished(alt.layer(bars))
+    return charts.panel(alt.layer(bars), phases=ranked)
 
 
-def _finished(chart: alt.LayerChart) -> alt.LayerChart:
-    sized = chart.properties(height=charts.PANEL_HEIGHT, autosize=charts.FIT_WIDTH)
-    return sized.configure_view(strokeWidth=0)
+def _click() -> alt.Parameter:
+    name = charts.PICKED[0]
+    return alt.selection_point(name=name, fields=["evaluation"], on="click", empty=False, toggle=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,6 +10,7 @@ from sqlalchemy import ColumnElement, RowMapping, Table, Text, and_, cast, false
 
 from db import facts
 from db.queries.evaluated_probes import Failures, accuracies, accuracy_result, differences, failures
+from db.queries.frames import lists
 from db.session import Reads
 from db.tables import (
     BUCKET,
@@ -236,7 +236,7 @@ def _kernel(row: Row) -> KernelUse:
 
 def _series(rows: Sequence[Row]) -> dict[int, dict[str, Series]]:
     """The series of every evaluation by metric."""
-    numbers, medians = (_lists([row[name] for row in rows]) for name in ("numbers", "medians"))
+    numbers, medians = (lists(row[name] for row in rows) for name in ("numbers", "medians"))
     found: dict[int, dict[str, Series]] = {}
     for row, replicas, values in zip(rows, numbers, medians, strict=True):
         metric = row["metric"]
@@ -249,8 +249,3 @@ def _series(rows: Sequence[Row]) -> dict[int, dict[str, Series]]:
             flags=frozenset(row["flags"] or ()),
         )
     return found
-
-
-def _lists(texts: list[str]) -> list[list[Any]]:
-    read: list[list[Any]] = json.loads(f"[{','.join(texts)}]")
-    return read

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 import pandas as pd
@@ -25,3 +27,9 @@ def frame_of_ids(connection: Connection, statement: AnySelect, column: Any, ids:
     starts = range(0, max(1, len(ids)), _MOST_VARIABLES)
     pieces = [frame(connection, statement.where(column.in_(ids[i : i + _MOST_VARIABLES]))) for i in starts]
     return pieces[0] if len(pieces) == 1 else pd.concat(pieces, ignore_index=True)
+
+
+def lists(texts: Iterable[str]) -> list[list[Any]]:
+    """Lists from the JSON text of each; one text for all is read far faster than each alone."""
+    found: list[list[Any]] = json.loads(f"[{','.join(texts)}]")
+    return found

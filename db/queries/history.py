@@ -10,7 +10,6 @@ import pandas as pd
 from sqlalchemy import Connection, case, func, select
 
 from db.models import (
-    Accuracy,
     Bucket,
     Cell,
     Environment,
@@ -24,9 +23,11 @@ from db.models import (
     Variant,
     Workload,
 )
+from db.queries import evaluated_probes
 from db.queries.frames import frame, frame_of_ids
 from db.queries.noise import noisy_times
 from db.queries.rungs import of_cells
+from db.tables import EVALUATION
 
 # Which probe measures a metric: where it failed, the metric has no value and the reason is that probe's.
 PROBE_OF: Final[dict[str, tuple[str, str | None]]] = {
@@ -185,22 +186,12 @@ def failed_probes(connection: Connection, ids: Sequence[int]) -> pd.DataFrame:
 
 
 def accuracies(connection: Connection, ids: Sequence[int]) -> pd.DataFrame:
-    """Results of the last accuracy probe of these evaluations: evaluation, verdict, rmse_fp64, eager_rmse_fp64 (root mean
-    square errors to float64, missing: unknown), reason. Random code's second series is left out."""
-    query = (
-        select(
-            Probe.evaluation_id.label("evaluation"),
-            Accuracy.verdict,
-            Accuracy.rmse_fp64,
-            Accuracy.eager_rmse_fp64,
-            Accuracy.reason,
-        )
-        .join(Probe, Probe.id == Accuracy.probe_id)
-        .where(Accuracy.series == "default")
-        .order_by(Probe.id)
-    )
-    found = frame_of_ids(connection, query, Probe.evaluation_id, list(ids))
-    return found.drop_duplicates("evaluation", keep="last")
+    """The accuracy results of these evaluations that have one: evaluation, verdict, rmse_fp64, eager_rmse_fp64 (root mean
+    square errors to float64, missing: unknown), reason."""
+    found = evaluated_probes.accuracies(connection, EVALUATION.c.id.in_(list(ids)))
+    columns = ("verdict", "rmse_fp64", "eager_rmse_fp64", "reason")
+    rows = [{"evaluation": of, **{name: row[name] for name in columns}} for of, row in found.items()]
+    return pd.DataFrame(rows, columns=pd.Index(["evaluation", *columns]))
 
 
 def kernel_counts(connection: Connection, ids: Sequence[int]) -> pd.DataFrame:
