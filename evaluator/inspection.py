@@ -17,13 +17,14 @@ from evaluator import machine
 from evaluator.control.server_client import Described, Hello
 from evaluator.environments import selectable
 from evaluator.estimate import GUESS_HEADER_MB
-from evaluator.selection import unsupported
 from evaluator.table import number
 
 State = Literal["ok", "limited", "missing"]
 
 # The controller, the database and the dashboard need these; a worker needs none of them.
 LIBRARIES: Final = ("sqlalchemy", "alembic", "streamlit", "altair", "pandas")
+# Of what workloads may require, what a machine without a GPU can't run.
+_GPU_NEEDS: Final = ("gpu", "cuda")
 # The least room in which a quick run with its caches fits.
 LEAST_DISK_MB: Final = GUESS_HEADER_MB + 1000
 # The machine's other processes, the server's imports and a small model need this much.
@@ -118,7 +119,7 @@ def environment_findings(hello: Hello, described: Described) -> Iterator[Finding
         yield Finding("GPU", "ok", f"{fields['gpu']}, driver {fields.get('driver')}")
     else:
         fix = "on a machine that has one, with only torch: run --target cuda --records FILE; then import FILE here"
-        yield Finding("GPU", "limited", f"none: {_needing('cuda', described)} can't be evaluated", fix)
+        yield Finding("GPU", "limited", f"none: {_needing_gpu(described)} can't be evaluated", fix)
     for problem in described.problems:
         yield Finding("workload", "limited", f"{problem['name']}: {problem['problem']}", "mend its source")
 
@@ -127,19 +128,23 @@ def _users(described: Described, library: str) -> list[str]:
     return [one["name"] for one in selectable(described) if library in (one.get("libraries") or ())]
 
 
-def _needing(device: str, described: Described) -> str:
-    """What of the workloads needs a device, counted."""
-    workloads = [one for one in described.workloads if one.get("requires") == device]
+def _needing_gpu(described: Described) -> str:
+    """What of the workloads needs a GPU, counted."""
+
+    def needs(one: dict[str, Any]) -> bool:
+        return one.get("requires") in _GPU_NEEDS
+
+    workloads = [one for one in described.workloads if needs(one)]
+    buckets = [bucket for one in described.workloads for bucket in one["buckets"] if needs(bucket)]
     variants = {
-        variant["name"]
-        for one in described.workloads
-        for variant in one["variants"]
-        if unsupported({}, variant, "cpu") and variant.get("requires") == device
+        variant["name"] for one in described.workloads for variant in one["variants"] if needs(variant)
     }
     parts = [f"{len(workloads)} workload(s)"] if workloads else []
+    if buckets:
+        parts.append(f"{len(buckets)} shape bucket(s)")
     if variants:
         parts.append(f"the variants {', '.join(sorted(variants))}")
-    return " and ".join(parts) or f"the target {device}"
+    return " and ".join(parts) or "the target cuda"
 
 
 def _disk(what: str, folder: Path) -> Finding:

@@ -17,6 +17,13 @@ DEFAULT_VARIANT: Final = "default"
 NOT_LOADED: Final = "-"
 # Backends that run what was captured without generating code.
 _WITHOUT_CODE: Final = frozenset({"eager", "aot_eager"})
+# What satisfies each need, by the target's kind, and what to do where it is not met. A GPU's code can be made where
+# none is; what needs CUDA itself has to run there.
+_SATISFIED_BY: Final = {"cuda": ("cuda",), "gpu": ("cuda", "codegen")}
+_REMEDIES: Final = {
+    "cuda": "run it on a machine that has it, with --target cuda",
+    "gpu": "run it on a machine that has one, with --target cuda, or see its code with --target codegen:<gpu>",
+}
 
 
 @dataclass(frozen=True)
@@ -82,12 +89,14 @@ def problem_description(problem: Description) -> Description:
     }
 
 
-def unsupported(description: Description, variant: Description | None, target: str) -> str | None:
-    """Why a described workload (or this variant of it) can't be measured on this target; None if it can."""
-    for owner in (description, variant or {}):
+def unsupported(
+    description: Description, variant: Description | None, target: str, bucket: Description | None = None
+) -> str | None:
+    """Why a described workload (or this variant or bucket of it) can't be measured on this target; None if it can."""
+    for owner in (description, variant or {}, bucket or {}):
         need = owner.get("requires")
-        if need and need != target.partition(":")[0]:
-            return f"requires {need}: run it on a machine that has it, with --target {need}"
+        if need and target.partition(":")[0] not in _SATISFIED_BY.get(need, (need,)):
+            return f"requires {need}: {_REMEDIES.get(need, f'run it with --target {need}')}"
         if owner.get("unsupported"):
             return str(owner["unsupported"])
     return None
@@ -121,7 +130,7 @@ def select(descriptions: Sequence[Description], selection: Selection) -> list[Ce
 
 
 def _cells(description: Description, selection: Selection) -> list[Cell]:
-    buckets = [b["name"] for b in description["buckets"] if _takes(selection.buckets, b["name"])]
+    buckets = _chosen_buckets(description, selection)
     variants = _chosen_variants(description, selection)
     if selection.rungs:
         variants = [rung for variant in variants for rung in _rungs(description, variant, selection.rungs)]
@@ -129,16 +138,31 @@ def _cells(description: Description, selection: Selection) -> list[Cell]:
         Cell(
             workload=description["name"],
             definition_hash=description["definition_hash"],
-            bucket=bucket,
+            bucket=bucket["name"],
             variant=variant["name"],
             target=selection.target,
             evidence_only=bool(variant.get("evidence_only")),
             fullgraph=bool(variant["options"].get("fullgraph")),
             needs_toolchain=variant["options"].get("backend") not in _WITHOUT_CODE,
-            unsupported=unsupported(description, variant, selection.target),
+            unsupported=unsupported(description, variant, selection.target, bucket),
         )
         for variant in variants
-        for bucket in buckets[: selection.max_buckets]
+        for bucket in buckets
+    ]
+
+
+def _chosen_buckets(description: Description, selection: Selection) -> list[Description]:
+    """The first ``max_buckets`` that the target takes, and those named in full that it does not take.
+
+    What can't be measured and nobody named would clutter every run; where nothing else matches, it says why.
+    """
+    matching = [one for one in description["buckets"] if _takes(selection.buckets, one["name"])]
+    fitting = [one for one in matching if unsupported({}, None, selection.target, one) is None]
+    if not fitting:
+        return matching[: selection.max_buckets]
+    first = fitting[: selection.max_buckets]
+    return [
+        one for one in matching if one in first or (one not in fitting and one["name"] in selection.buckets)
     ]
 
 

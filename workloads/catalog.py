@@ -102,7 +102,9 @@ def _describe(workload: Workload) -> dict[str, Any]:
         "precision": workload.precision,
         "environment": list(workload.environment),
         "libraries": list(workload.libraries),
-        "buckets": [{"name": b.name, "params": jsonable(b.params)} for b in workload.buckets],
+        "buckets": [
+            {"name": b.name, "params": jsonable(b.params), "requires": b.requires} for b in workload.buckets
+        ],
         "variants": [
             {
                 "name": variant.name,

@@ -41,7 +41,10 @@ def definition_hash(workload: Workload, source: str) -> str:
     """
     defined = {
         "source": source,
-        "buckets": [[bucket.name, jsonable(bucket.params)] for bucket in workload.buckets],
+        "buckets": [
+            [bucket.name, jsonable(bucket.params), *filter(None, [bucket.requires])]
+            for bucket in workload.buckets
+        ],
         "variants": [[v.name, jsonable(v.options), v.evidence_only, v.requires] for v in workload.variants],
         "tolerance": jsonable(workload.tolerance),
         "training": workload.training,

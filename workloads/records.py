@@ -13,6 +13,8 @@ from typing import Any, Final
 PATH_MODULE_PREFIX: Final = "workload_file_"
 # A bucket's name is a label in tables and in URLs; one with a long list in it is cut and told apart by a digest.
 BUCKET_NAME_LIMIT: Final = 80
+# What a workload, a variant or a bucket may require: a GPU's code, which can be generated where none is, or CUDA.
+REQUIREMENTS: Final = ("gpu", "cuda")
 # What stands between a variant's name and a backend in the name of a rung.
 RUNG_SEPARATOR: Final = "+"
 # Backends by how much of the compiler takes part: Dynamo alone, then AOTAutograd as well.
@@ -25,19 +27,23 @@ Inputs = tuple[tuple[Any, ...], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Bucket:
-    """One named point of a workload's shape space. `params` is what `inputs` is called with."""
+    """One named point of a workload's shape space. `params` is what `inputs` is called with.
+
+    `requires`: what it needs beyond its workload (`"gpu"`: it is sized for one; `"cuda"`), or None.
+    """
 
     name: str
     params: dict[str, Any]
+    requires: str | None = None
 
     @classmethod
-    def of(cls, params: Mapping[str, Any]) -> Bucket:
+    def of(cls, params: Mapping[str, Any], requires: str | None = None) -> Bucket:
         """The bucket named after its parameters, in their order: `batch=8,seq=512`, or `-` for none."""
         name = ",".join(f"{_label(key)}={_label(value)}" for key, value in params.items()) or "-"
         if len(name) > BUCKET_NAME_LIMIT:
             digest = hashlib.sha256(name.encode()).hexdigest()[:8]
             name = f"{name[: BUCKET_NAME_LIMIT - 9]}~{digest}"
-        return cls(name, dict(params))
+        return cls(name, dict(params), requires)
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class Variant:
     """How a workload is compiled. `options` are keyword arguments of `torch.compile`.
 
     `evidence_only`: the backend shows what was captured but makes no kernels, so its times claim nothing.
-    `requires`: the device it needs (`"cuda"`), or None.
+    `requires`: what it needs: `"gpu"` (a real one, or code generated for one), `"cuda"` (a real one), or None.
     """
 
     name: str
@@ -115,7 +121,7 @@ class Workload:
     default one. `grad`: gradients stay on in an inference call. `calls`: calls a bucket in a walk.
     `check(args, kwargs, output)` raises AssertionError where the output is wrong. `repeats`: calls a timing
     round, None for as many as fill one. `precision`: float32 matrix precision (`"ieee"`, `"tf32"`), set before
-    the build. `environment`: environment variables that change it. `libraries`: distributions it uses.
+    the build. `requires`: as a variant's. `environment`: environment variables that change it. `libraries`: distributions it uses.
     """
 
     name: str

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from workloads import adapter
-from workloads.records import VARIANTS, Bucket, Inputs, Place, Target, Variant, Workload
+from workloads.records import REQUIREMENTS, VARIANTS, Bucket, Inputs, Place, Target, Variant, Workload
 
 __all__ = [
     "VARIANTS",
@@ -176,8 +176,9 @@ def validate(made: Workload) -> None:
     for field_name, value in (("calls", made.calls), ("repeats", made.repeats)):
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
             raise ValueError(f"{field_name} must be a whole number of at least 1, not {value!r}")
-    if made.requires not in (None, "cuda"):
-        raise ValueError(f"requires must be 'cuda' or absent, not {made.requires!r}")
+    for need in (made.requires, *(bucket.requires for bucket in made.buckets)):
+        if need not in (None, *REQUIREMENTS):
+            raise ValueError(f"requires must be 'gpu', 'cuda' or absent, not {need!r}")
     if made.precision not in (None, "ieee", "tf32"):
         raise ValueError(f"precision must be 'ieee', 'tf32' or absent, not {made.precision!r}")
     if not made.variants or not all(isinstance(variant, Variant) for variant in made.variants):

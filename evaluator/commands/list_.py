@@ -51,6 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
         workload["unsupported"] = unsupported(workload, None, arguments.target)
         for variant in workload["variants"]:
             variant["unsupported"] = unsupported(workload, variant, arguments.target)
+        for bucket in workload["buckets"]:
+            bucket["unsupported"] = unsupported(workload, None, arguments.target, bucket)
     if arguments.json:
         document = {
             "environment": described.environment,
@@ -68,10 +70,12 @@ def _show(workloads: list[Record], problems: list[Record], environment: Record, 
     rows = [["workload", "buckets", "variants", "tags", "unsupported here"]]
     for workload in workloads:
         possible = [v["name"] for v in workload["variants"] if not v["unsupported"]]
+        # A workload that is unsupported as a whole shows all its shapes.
+        buckets = [b["name"] for b in workload["buckets"] if workload["unsupported"] or not b["unsupported"]]
         rows.append(
             [
                 workload["name"],
-                " ".join(bucket["name"] for bucket in workload["buckets"]),
+                " ".join(buckets),
                 " ".join(possible),
                 " ".join(workload.get("tags", ())),
                 _unsupported(workload),
@@ -88,14 +92,18 @@ def _show(workloads: list[Record], problems: list[Record], environment: Record, 
 def _unsupported(workload: Record) -> str:
     if workload["unsupported"]:
         return "all"
-    return " ".join(variant["name"] for variant in workload["variants"] if variant["unsupported"])
+    return " ".join(one["name"] for one in _parts(workload) if one["unsupported"])
+
+
+def _parts(workload: Record) -> list[Record]:
+    return [*workload["buckets"], *workload["variants"]]
 
 
 def _reasons(workloads: list[Record]) -> dict[str, list[str]]:
-    """Each reason with what it keeps from being measured: whole workloads by name, else variants."""
+    """Each reason with what it keeps from being measured: whole workloads by name, else buckets and variants."""
     reasons: dict[str, list[str]] = {}
     for workload in workloads:
-        for one in [workload] if workload["unsupported"] else workload["variants"]:
+        for one in [workload] if workload["unsupported"] else _parts(workload):
             if one["unsupported"]:
                 names = reasons.setdefault(one["unsupported"], [])
                 if one["name"] not in names:

@@ -126,6 +126,67 @@ def test_a_variant_may_need_what_its_workload_does_not() -> None:
     assert unsupported({"requires": "cuda"}, None, "cuda") is None
 
 
+def sized(*, small: int = 2, large: int = 2) -> dict[str, Any]:
+    """A workload with small buckets, and large ones that only a GPU takes; the first of all is large."""
+    names = [f"n={index}" for index in range(small)] + [f"N={index}" for index in range(large)]
+    made = described("sized", sorted(names), ["default"])
+    for bucket in made["buckets"]:
+        bucket["requires"] = "gpu" if bucket["name"].startswith("N") else None
+    return made
+
+
+def taken(selection: Selection, **sizes: int) -> dict[str, bool]:
+    """Bucket -> whether it can be measured."""
+    return {cell.bucket: cell.unsupported is None for cell in select([sized(**sizes)], selection)}
+
+
+@pytest.mark.parametrize("target", ["cuda", "codegen:h100"])
+def test_a_gpu_takes_what_is_sized_for_one_and_so_does_code_generated_for_one(target: str) -> None:
+    assert taken(Selection(target=target)) == {"N=0": True, "N=1": True, "n=0": True, "n=1": True}
+    assert taken(Selection(target=target, max_buckets=1)) == {"N=0": True}
+
+
+def test_a_cpu_run_is_not_cluttered_with_what_is_sized_for_a_gpu() -> None:
+    assert taken(Selection()) == {"n=0": True, "n=1": True}
+    # The large ones come first, and do not count.
+    assert taken(Selection(max_buckets=1)) == {"n=0": True}
+    assert taken(Selection(buckets=("*=0",))) == {"n=0": True}
+
+
+def test_a_gpu_bucket_that_is_named_on_a_cpu_says_why_it_is_not_measured() -> None:
+    assert taken(Selection(buckets=("N=1", "n*"), max_buckets=1)) == {"N=1": False, "n=0": True}
+    cells = select([sized()], Selection(buckets=("N=1",)))
+    assert [cell.unsupported is not None and "requires gpu" in cell.unsupported for cell in cells] == [True]
+    assert not cells[0].measurable
+
+
+def test_a_workload_of_which_nothing_else_is_asked_does_not_vanish() -> None:
+    assert taken(Selection(), small=0) == {"N=0": False, "N=1": False}
+    assert taken(Selection(buckets=("N*",))) == {"N=0": False, "N=1": False}
+
+
+@pytest.mark.parametrize(
+    ("need", "target", "possible"),
+    [
+        ("gpu", "cpu", False),
+        ("gpu", "cuda", True),
+        ("gpu", "codegen:h100", True),
+        ("cuda", "cpu", False),
+        ("cuda", "cuda", True),
+        ("cuda", "codegen:h100", False),
+    ],
+)
+def test_what_a_need_is_satisfied_by(need: str, target: str, possible: bool) -> None:
+    needy: dict[str, Any] = {"requires": need}
+    found = [
+        unsupported(needy, None, target),
+        unsupported({}, needy, target),
+        unsupported({}, None, target, needy),
+    ]
+    assert [reason is None for reason in found] == [possible] * 3
+    assert all(reason is None or reason.startswith(f"requires {need}: ") for reason in found)
+
+
 def test_backends_that_only_capture_need_no_compiler() -> None:
     capture = described("c", ["-"], ["default"], default={"backend": "aot_eager", "fullgraph": True})
     (cell,) = select([capture], Selection())

@@ -97,7 +97,7 @@ def test_a_default_of_their_own_is_left_alone(tmp_path: Path) -> None:
             "COMPILE must be a dict of torch.compile's arguments, not str",
         ),
         ("BUCKETS", "CALLS = 0\nBUCKETS", "calls must be a whole number of at least 1, not 0"),
-        ("BUCKETS", "REQUIRES = 'tpu'\nBUCKETS", "requires must be 'cuda' or absent"),
+        ("BUCKETS", "REQUIRES = 'tpu'\nBUCKETS", "requires must be 'gpu', 'cuda' or absent"),
     ],
 )
 def test_what_is_missing_or_wrong_is_said(tmp_path: Path, old: str, new: str, sentence: str) -> None:

@@ -106,7 +106,11 @@ def test_decorator_returns_the_function_and_records_where_it_stands() -> None:
         ({"check": "no"}, "check must be callable, not str"),
         ({"calls": 0}, "calls must be a whole number of at least 1, not 0"),
         ({"repeats": 2.5}, "repeats must be a whole number"),
-        ({"requires": "tpu"}, "requires must be 'cuda' or absent, not 'tpu'"),
+        (
+            {"buckets": [{"n": 1}, Bucket.of({"n": 2}, requires="tpu")]},
+            "requires must be 'gpu', 'cuda' or absent, not 'tpu'",
+        ),
+        ({"requires": "tpu"}, "requires must be 'gpu', 'cuda' or absent, not 'tpu'"),
         ({"precision": "half"}, "precision must be 'ieee', 'tf32' or absent"),
         ({"variants": []}, "variants must be a list of at least one"),
         (

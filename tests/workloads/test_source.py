@@ -192,6 +192,18 @@ def test_hash_stays_with_what_is_not(tmp_path: Path, old: str, new: str) -> None
     assert after["source"] == before["source"]
 
 
+def test_what_a_bucket_needs_is_part_of_the_hash(tmp_path: Path) -> None:
+    text = MODULE.replace("import Target, workload", "import Bucket, Target, workload")
+    assert text != MODULE
+
+    def hashed(bucket: str) -> str:
+        return str(described(tmp_path, text.replace('[{"n": 2}]', f"[{bucket}]"))["definition_hash"])
+
+    assert hashed('Bucket.of({"n": 2})') == described(tmp_path, MODULE)["definition_hash"]
+    needs = [hashed(f'Bucket.of({{"n": 2}}, requires={need})') for need in ("None", "'gpu'", "'cuda'")]
+    assert len(set(needs)) == 3
+
+
 def test_hash_is_the_same_wherever_the_file_lies(tmp_path: Path) -> None:
     hashes = {described(tmp_path / folder, MODULE)["definition_hash"] for folder in ("a", "b/c")}
     assert len(hashes) == 1
