@@ -302,7 +302,7 @@ def test_kernels_of_before_say_nothing_more_and_a_build_is_a_probe_from_then_on(
     ]
     with pytest.raises(Exception, match="can't be changed"), changing(database) as connection:
         connection.execute(text("UPDATE kernel_build SET registers = 255"))
-    with pytest.raises(Exception, match="(?i)probe_word"), changing(database) as connection:
+    with pytest.raises(Exception, match=r"(?i)probe_word"), changing(database) as connection:
         connection.execute(
             text(
                 "INSERT INTO probe (evaluation_id, probe, attempt, slot, status) "
