@@ -36,6 +36,7 @@ OWNER: Final = {
     "graph_break": "probe_id",
     "recompile": "probe_id",
     "kernel": "probe_id",
+    "kernel_build": "probe_id",
     "accuracy": "probe_id",
     "difference": "probe_id",
 }

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from evaluator.describe_kernels import kernel_lines
 from evaluator.estimate import duration
 from evaluator.table import MISSING, number, table
 
@@ -69,9 +70,7 @@ def _evaluation(evaluation: Document) -> Iterator[str]:
     for one in evaluation.get("recompile_reasons", ()):
         place = f"{one.get('function')} at {one.get('file')}:{one.get('line')}"
         yield f"recompile of {place}: {_first_line(one.get('reason'))}"
-    kernels = [kernel["name"] for kernel in evaluation.get("kernels", ())]
-    if kernels:
-        yield f"kernels: {', '.join(dict.fromkeys(kernels))}"
+    yield from kernel_lines(evaluation)
     accuracy = evaluation.get("accuracy") or {}
     if accuracy.get("verdict") not in ("pass", None):
         yield (

@@ -11,9 +11,30 @@ from db.failures import RecordError
 from db.ingest import identity, runs
 from db.ingest.rows import Record, add, add_many
 from db.models import ACCURACY_SERIES
-from db.tables import ACCURACY, DIFFERENCE, GRAPH_BREAK, KERNEL, PROBE, PROBE_ARTIFACT, RECOMPILE, SAMPLE
+from db.tables import (
+    ACCURACY,
+    DIFFERENCE,
+    GRAPH_BREAK,
+    KERNEL,
+    KERNEL_BUILD,
+    PROBE,
+    PROBE_ARTIFACT,
+    RECOMPILE,
+    SAMPLE,
+)
 
 _MEASURES: Final = ("max_abs", "max_rel", "rmse_fp64", "eager_rmse_fp64")
+_BUILD_COUNTS: Final = (
+    "configs",
+    "registers",
+    "spill_stores",
+    "spill_loads",
+    "stack",
+    "shared",
+    "static_shared",
+    "ptx_bytes",
+    "cubin_bytes",
+)
 
 
 def slot(record: Record) -> str:
@@ -77,9 +98,11 @@ def _parts(connection: Connection, probe_id: int, record: Record) -> None:
         connection, RECOMPILE, [{**place, **_recompile(one)} for one in record.get("recompile_reasons") or ()]
     )
     kernels = [{**place, **_kernel(one)} for one in record.get("kernels") or ()]
-    for sha256 in sorted({one["source_sha256"] for one in kernels if one["source_sha256"]}):
+    builds = [{**place, **_build(one)} for one in record.get("builds") or ()]
+    for sha256 in sorted({one["source_sha256"] for one in (*kernels, *builds) if one["source_sha256"]}):
         identity.artifact_name(connection, sha256, "kernel source")
     add_many(connection, KERNEL, kernels)
+    add_many(connection, KERNEL_BUILD, builds)
     series = accuracy_series(record)
     add_many(connection, ACCURACY, [{**place, **_accuracy(name, one)} for name, one in series.items()])
     add_many(
@@ -133,10 +156,24 @@ def _recompile(one: Record) -> Record:
 
 
 def _kernel(one: Record) -> Record:
-    named = ("kind", "source_hash", "graph", "origin", "source_sha256")
+    named = ("kind", "form", "source_hash", "launch_hash", "graph", "origin", "source_sha256")
+    counted = ("calls", "loads", "stores", "reductions", "bytes_moved")
     return {
         "name": values.text(one.get("name")) or "",
         **{name: values.text(one.get(name)) for name in named},
+        **{name: values.integer(one.get(name)) for name in counted},
+    }
+
+
+def _build(one: Record) -> Record:
+    named = ("source_sha256", "arch", "sass_hash", "triton", "ptxas", "error")
+    return {
+        "name": values.text(one.get("name")) or "",
+        **{name: values.text(one.get(name)) for name in named},
+        **{name: values.integer(one.get(name)) for name in _BUILD_COUNTS},
+        "config": values.json_object(one.get("config")),
+        "compile_s": values.number(one.get("compile_s")),
+        "cached": values.flag(one.get("cached")),
     }
 
 

@@ -9,13 +9,13 @@ from db.models.evidence import (
     Difference,
     Facts,
     GraphBreak,
-    Kernel,
     Noise,
     Pruning,
     Recompile,
     Summary,
 )
 from db.models.identity import Artifact, Bucket, Cell, Environment, Machine, Variant, Workload
+from db.models.kernels import Kernel, KernelBuild
 from db.models.runs import (
     RUN_PURPOSES,
     RUN_STATUSES,
@@ -46,6 +46,7 @@ __all__ = [
     "Facts",
     "GraphBreak",
     "Kernel",
+    "KernelBuild",
     "Machine",
     "Noise",
     "Probe",

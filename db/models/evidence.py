@@ -1,4 +1,4 @@
-"""What the compiler did and how right the result was: facts, graph breaks, recompiles, kernels, accuracy, summaries."""
+"""What the compiler did and how right the result was: facts, graph breaks, recompiles, accuracy, summaries."""
 
 from __future__ import annotations
 
@@ -92,28 +92,6 @@ class Recompile(Base):
     function: Mapped[str | None] = described("function that was compiled again")
     frame: Mapped[str | None] = described("torch's frame id")
     compile_id: Mapped[str | None] = described("torch's compile id (1/1)")
-
-
-class Kernel(Base):
-    """A kernel that was generated, or an external one that is called, as one walk saw it in one bucket."""
-
-    __tablename__ = "kernel"
-    __table_args__ = ({"comment": __doc__},)
-
-    id: Mapped[int] = row_id("row id, in the order they were generated")
-    probe_id: Mapped[int] = described("its walk", ForeignKey("probe.id", ondelete="CASCADE"), index=True)
-    name: Mapped[str] = described("generated name, or name of the external function")
-    kind: Mapped[str | None] = described("triton, cpp, template or extern")
-    source_hash: Mapped[str | None] = described(
-        "hash of the body: name, imports, paths and metadata taken out", index=True
-    )
-    graph: Mapped[str | None] = described("compile id of the graph it belongs to")
-    origin: Mapped[str | None] = described("forward, backward or inference")
-    source_sha256: Mapped[str | None] = described(
-        "its source text; NULL: external, or not kept",
-        ForeignKey("artifact.sha256", ondelete="RESTRICT"),
-        index=True,
-    )
 
 
 class Accuracy(Base):

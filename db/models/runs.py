@@ -142,7 +142,9 @@ class Probe(Base):
         ForeignKey("replica.id", ondelete="CASCADE"),
         index=True,
     )
-    probe: Mapped[str] = described("compile, walk, accuracy, timing or memory")
+    probe: Mapped[str] = described(
+        "compile, walk, accuracy, timing or memory; build: kernels built for a card that is not there"
+    )
     cache: Mapped[str | None] = described(
         "compile only: cold (empty caches), warm (those the cold one left) or cold_serial (empty, one compile thread)"
     )

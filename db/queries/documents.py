@@ -22,6 +22,7 @@ from db.tables import (
     FACTS,
     GRAPH_BREAK,
     KERNEL,
+    KERNEL_BUILD,
     PROBE,
     PROBE_ARTIFACT,
     RECOMPILE,
@@ -79,7 +80,7 @@ def evaluation_documents(reads: Reads, which: ColumnElement[bool]) -> list[Docum
     ]
 
 
-_PARTS = (SAMPLE, PROBE_ARTIFACT, GRAPH_BREAK, RECOMPILE, KERNEL, ACCURACY, DIFFERENCE)
+_PARTS = (SAMPLE, PROBE_ARTIFACT, GRAPH_BREAK, RECOMPILE, KERNEL, KERNEL_BUILD, ACCURACY, DIFFERENCE)
 
 
 def engine_of(reads: Reads) -> Engine:
@@ -175,6 +176,7 @@ def _document(parts: Parts) -> Document:
         "breaks": [_named(one, id=one["break_id"]) for one in parts.rows(GRAPH_BREAK, walk)],
         "recompile_reasons": [_named(one) for one in parts.rows(RECOMPILE, walk)],
         "kernels": [_named(one) for one in parts.rows(KERNEL, walk)],
+        "builds": [_named(one) for one in parts.rows(KERNEL_BUILD, _first(parts, "build"))],
         "accuracy": {name: series["default"][name] for name in _MEASURES} if "default" in series else None,
         "accuracy_series": series,
         "differences": [_named(one) for one in parts.rows(DIFFERENCE, _first(parts, "accuracy"))],

@@ -51,8 +51,8 @@ def worst(statuses: list[Status]) -> Status:
     return min(statuses, key=SEVERITY.index) if statuses else "skipped"
 
 
-ProbeName = Literal["compile", "walk", "accuracy", "timing", "memory"]
-PROBES: Final[tuple[ProbeName, ...]] = ("compile", "walk", "accuracy", "timing", "memory")
+ProbeName = Literal["compile", "walk", "accuracy", "timing", "memory", "build"]
+PROBES: Final[tuple[ProbeName, ...]] = ("compile", "walk", "accuracy", "timing", "memory", "build")
 
 # What a compile process finds: empty caches, those a cold one left, or empty ones and one compile thread.
 CacheState = Literal["cold", "warm", "cold_serial"]

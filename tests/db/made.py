@@ -289,6 +289,72 @@ def cell(name: str = "first", bucket: str = "n=4", replicas: int = 2) -> list[Re
     return [*records, finished(name, bucket)]
 
 
+# A kernel of a card that is not there, as the walk and the build of it tell: two reads and a write of 512x512 float32
+# are 3 x 512 x 512 x 4 = 3,145,728 bytes.
+TRITON = b"@triton.jit\ndef triton_(in_ptr0, in_ptr1, out_ptr0, xnumel): pass\n"
+TRITON_KERNEL = {
+    "name": "triton_poi_fused_add_mul_silu_sub_0",
+    "kind": "triton",
+    "form": "pointwise",
+    "source_hash": "c" * 64,
+    "launch_hash": "a" * 64,
+    "graph": "0/0",
+    "origin": "inference",
+    "calls": 1,
+    "loads": 2,
+    "stores": 1,
+    "reductions": 0,
+    "bytes_moved": 3145728,
+}
+BUILD = {
+    "name": "triton_poi_fused_add_mul_silu_sub_0",
+    "arch": "sm_90a",
+    "config": {"XBLOCK": 1024, "num_warps": 4, "num_stages": 1},
+    "configs": 2,
+    "registers": 22,
+    "spill_stores": 0,
+    "spill_loads": 0,
+    "stack": 0,
+    "shared": 0,
+    "static_shared": 0,
+    "ptx_bytes": 5200,
+    "cubin_bytes": 9800,
+    "sass_hash": "5" * 64,
+    "compile_s": 0.25,
+    "cached": False,
+    "triton": "3.7.1",
+    "ptxas": "12.9.86",
+    "error": None,
+}
+REFUSED = {
+    **dict.fromkeys(BUILD),
+    "name": "triton_tem_fused_mm_1",
+    "arch": "sm_90a",
+    "config": {"BLOCK_M": 64},
+    "cached": False,
+    "triton": "3.7.1",
+    "ptxas": "12.9.86",
+    "error": "ptxas: uses too much shared data (0x40000 bytes, 0x38c00 max)",
+}
+
+
+def codegen_cell(name: str = "first", bucket: str = "n=4", target: str = "codegen:h100") -> list[Record]:
+    """A whole evaluation for a card that is not there: a walk, and the builds of its two kernels, one refused."""
+    source = artifact("kernel_source", TRITON)
+    of = evaluation(name, bucket) | {"target": target, "uuid": named("evaluation", name, bucket, target)}
+    place: Record = {"evaluation": of["uuid"]}
+    kernel = {**TRITON_KERNEL, "source_sha256": source["sha256"]}
+    build = {**BUILD, "source_sha256": source["sha256"]}
+    gpu = {"gpu": {"name": "h100", "capability": [9, 0], "multi_processors": 132}}
+    return [
+        of,
+        source,
+        probe("walk", name, bucket, facts=WALK_FACTS | gpu, kernels=[kernel], **place),
+        probe("build", name, bucket, builds=[build, REFUSED], **place),
+        finished(name, bucket) | place,
+    ]
+
+
 def finished(
     name: str = "first", bucket: str = "n=4", status: str = "ok", reason: str | None = None
 ) -> Record:
@@ -328,12 +394,15 @@ def write_file(path: Path, records: Iterable[Record]) -> Path:
     return path
 
 
-def store_two_runs(database: str, replicas: int = 2) -> None:
+def store_two_runs(database: str, replicas: int = 2, *, builds: bool = False) -> None:
     """Store a finished run ``first`` and a run ``going-on`` that has done everything but end.
 
-    Both calibrate: with ``replicas`` that are enough for noise (4), every table that hangs on a run has rows of both.
+    Both calibrate, and with ``builds`` have a cell whose kernels were built: with ``replicas`` that are enough for
+    noise (4), every table that hangs on a run then has rows of both.
     """
     store = Store(database)
-    store.write_many(whole_run("first", replicas=replicas, purpose="calibrate"))
-    store.write_many(whole_run("going-on", replicas=replicas, purpose="calibrate")[:-1])
+    for name in ("first", "going-on"):
+        *records, ended = whole_run(name, replicas=replicas, purpose="calibrate")
+        of_builds = codegen_cell(name) if builds else []
+        store.write_many([*records, *of_builds, *([ended] if name == "first" else [])])
     store.close()

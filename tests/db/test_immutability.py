@@ -31,6 +31,7 @@ COLUMNS = {
     "graph_break": "reason",
     "recompile": "reason",
     "kernel": "name",
+    "kernel_build": "registers",
     "accuracy": "max_abs",
     "difference": "eager",
     "summary": "median",
@@ -51,14 +52,14 @@ MUTABLE_WHILE_RUNNING = {"run", "evaluation", "facts", "summary", "noise"}
 @pytest.fixture
 def filled(database: str) -> str:
     """A database of the test's own with a finished run and one that goes on."""
-    made.store_two_runs(database, replicas=4)
+    made.store_two_runs(database, replicas=4, builds=True)
     return database
 
 
 @pytest.fixture(scope="module")
 def two_runs(module_database: str) -> str:
     """The shared database with runs of enough replicas that noise has rows as well."""
-    made.store_two_runs(module_database, replicas=4)
+    made.store_two_runs(module_database, replicas=4, builds=True)
     return module_database
 
 
@@ -66,7 +67,7 @@ def two_runs(module_database: str) -> str:
 def sqlite_runs(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The same in a SQLite file: change nothing."""
     database = str(tmp_path_factory.mktemp("sqlite") / "runs.db")
-    made.store_two_runs(database, replicas=4)
+    made.store_two_runs(database, replicas=4, builds=True)
     return database
 
 

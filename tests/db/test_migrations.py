@@ -134,7 +134,7 @@ def test_upgrading_twice_changes_nothing(database: str) -> None:
 
 
 def test_a_filled_database_keeps_every_row_trigger_and_artifact(database: str, tmp_path: Path) -> None:
-    made.store_two_runs(database)
+    made.store_two_runs(database, builds=True)
     store = Store(database)
     files = {path: path.read_bytes() for path in store.artifacts.root.rglob("*.gz")}
     store.close()
@@ -253,16 +253,7 @@ def test_runs_of_before_were_plain_evaluations(database: str, tmp_path: Path) ->
     rows = typed(filled)
     older_database(database, "0003")
     with changing(database) as connection:
-        for table in Base.metadata.sorted_tables:
-            if not inspect(connection).has_table(table.name):
-                continue
-            known = {column["name"] for column in inspect(connection).get_columns(table.name)}
-            for row in rows[table.name]:
-                given = {name: value for name, value in row.items() if name in known}
-                connection.execute(insert(table).values(given).inline())
-            if "id" in known and connection.dialect.name == "postgresql" and table.name != "machine":
-                counter = f"pg_get_serial_sequence('{table.name}', 'id')"
-                connection.execute(text(f"SELECT setval({counter}, max(id)) FROM {table.name}"))
+        copied(connection, rows)
 
     assert upgrade(database).after == REVISIONS[-1]
 
@@ -276,6 +267,68 @@ def test_runs_of_before_were_plain_evaluations(database: str, tmp_path: Path) ->
     )
     store.close()
     assert row_counts(database)["noise"] > 0
+
+
+def test_kernels_of_before_say_nothing_more_and_a_build_is_a_probe_from_then_on(
+    database: str, tmp_path: Path
+) -> None:
+    """From the revision before, with rows in the two tables that are built anew, and children of theirs."""
+    records = made.whole_run("first")
+    older_database(database, "0004")
+    filled = str(tmp_path / "filled.db")
+    store = Store(filled)
+    store.write_many(records)
+    store.close()
+    rows = typed(filled)
+    with changing(database) as connection:
+        copied(connection, rows)
+        assert not inspect(connection).has_table("kernel_build")
+
+    done = upgrade(database)
+
+    assert (done.before, done.after) == ("0004", REVISIONS[-1])
+    if "://" not in database:
+        assert done.backup is not None and "kernel_build" not in tables(done.backup)
+    assert typed(database) == rows
+    assert ask(database, "SELECT DISTINCT form, launch_hash, calls, loads, bytes_moved FROM kernel") == [
+        (None,) * 5
+    ]
+    store = Store(database)
+    store.write_many([*made.whole_run("next")[:-1], *made.codegen_cell("next")])
+    store.close()
+    assert ask(database, "SELECT name, registers, error IS NULL FROM kernel_build ORDER BY id") == [
+        (made.BUILD["name"], 22, True),
+        (made.REFUSED["name"], None, False),
+    ]
+    with pytest.raises(Exception, match="can't be changed"), changing(database) as connection:
+        connection.execute(text("UPDATE kernel_build SET registers = 255"))
+    with pytest.raises(Exception, match=r"(?i)probe_word"), changing(database) as connection:
+        connection.execute(
+            text(
+                "INSERT INTO probe (evaluation_id, probe, attempt, slot, status) "
+                "SELECT id, 'guess', 1, 'x', 'ok' FROM evaluation WHERE run_id IN "
+                "(SELECT id FROM run WHERE status <> 'finished')"
+            )
+        )
+
+
+def tables(path: Path) -> set[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def copied(connection: Connection, rows: dict[str, list[dict[str, object]]]) -> None:
+    """Rows of today's tables, what an older database has of them, put into it with their ids."""
+    for table in Base.metadata.sorted_tables:
+        if not inspect(connection).has_table(table.name):
+            continue
+        known = {column["name"] for column in inspect(connection).get_columns(table.name)}
+        for row in rows[table.name]:
+            given = {name: value for name, value in row.items() if name in known}
+            connection.execute(insert(table).values(given).inline())
+        if "id" in known and connection.dialect.name == "postgresql" and table.name != "machine":
+            counter = f"pg_get_serial_sequence('{table.name}', 'id')"
+            connection.execute(text(f"SELECT setval({counter}, max(id)) FROM {table.name}"))
 
 
 def test_an_empty_database_needs_no_backup(tmp_path: Path) -> None:

@@ -102,11 +102,36 @@ def test_facts_and_evidence_are_those_of_the_traced_walk(document: Document) -> 
     assert kernel == {
         "name": "cpp_fused_abs_0",
         "kind": "cpp",
+        "form": None,
         "source_hash": "b" * 64,
+        "launch_hash": None,
         "graph": "0/0",
         "origin": "inference",
         "source_sha256": source,
+        # What nobody said is null, and no zero.
+        **dict.fromkeys(("calls", "loads", "stores", "reductions", "bytes_moved")),
     }
+    assert one["builds"] == []
+
+
+def test_a_cell_of_a_card_that_is_not_there(tmp_path: Path) -> None:
+    database = str(tmp_path / "runs.db")
+    store = Store(database)
+    *records, ended = made.whole_run("first")
+    store.write_many([*records, *made.codegen_cell("first"), ended])
+    # And once more: every record is known.
+    before = store.counts.new
+    store.write_many([*records, *made.codegen_cell("first"), ended])
+    assert store.counts.new == before
+    store.close()
+    one = shown(database, "label-first")["evaluations"][-1]
+    source = artifact("kernel_source", made.TRITON)["sha256"]
+    assert one["target"] == "codegen:h100" and one["status"] == "ok"
+    assert one["kernels"] == [{**made.TRITON_KERNEL, "source_sha256": source}]
+    assert one["builds"] == [{**made.BUILD, "source_sha256": source}, {**made.REFUSED, "source_sha256": None}]
+    assert one["facts"]["gpu"] == {"name": "h100", "capability": [9, 0], "multi_processors": 132}
+    assert list(one["probes"]) == ["walk", "build"]
+    assert one["metrics"] == {} and one["accuracy"] is None
 
 
 def test_accuracy_and_differences(document: Document) -> None:

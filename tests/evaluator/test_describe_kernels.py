@@ -1,0 +1,32 @@
+"""What `show` says of kernels: names alone, or what Inductor and ptxas say of them."""
+
+from __future__ import annotations
+
+from evaluator.describe_kernels import kernel_lines
+from tests.db import made
+
+
+def test_kernels_of_which_nothing_more_is_known_are_named_once() -> None:
+    named = [{"name": "cpp_fused_abs_0", "kind": "cpp"}, {"name": "cpp_fused_abs_0", "kind": "cpp"}]
+    assert list(kernel_lines({"kernels": named})) == ["kernels: cpp_fused_abs_0"]
+    assert list(kernel_lines({"kernels": []})) == []
+
+
+def test_the_tables_of_a_card_that_is_not_there() -> None:
+    extern = {"name": "extern_kernels.mm", "kind": "extern"}
+    document = {"kernels": [made.TRITON_KERNEL, extern], "builds": [made.BUILD, made.REFUSED]}
+    lines = list(kernel_lines(document))
+    assert [line.split() for line in lines[:3]] == [
+        ["kernel", "kind", "form", "loads", "stores", "reductions", "bytes"],
+        [made.BUILD["name"], "triton", "pointwise", "2", "1", "0", "3145728"],
+        # A library call has no numbers, which are not zero.
+        ["extern_kernels.mm", "extern", "-", "-", "-", "-", "-"],
+    ]
+    assert [line.split() for line in lines[4:6]] == [
+        ["built", "arch", "registers", "spilled", "reloaded", "stack", "shared", "static", "cubin"],
+        [made.BUILD["name"], "sm_90a", "22", "0", "0", "0", "0", "0", "9800"],
+    ]
+    assert lines[6:] == [
+        "refused: triton_tem_fused_mm_1 for sm_90a: "
+        "ptxas: uses too much shared data (0x40000 bytes, 0x38c00 max)"
+    ]
