@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from evaluator import cards
 from evaluator.control.server_client import interpreter
 from evaluator.errors import UserError
 from evaluator.interpreters.planning import Interpreter
@@ -125,6 +126,17 @@ def sources(given: Sequence[str]) -> tuple[str, ...]:
 
 def _is_module_name(source: str) -> bool:
     return not source.endswith(".py") and all(part.isidentifier() for part in source.split("."))
+
+
+def add_target(parser: argparse._ActionsContainer, what: str) -> None:
+    """``--target``, which ``cards.resolve`` reads."""
+    parser.add_argument(
+        "--target",
+        default="cpu",
+        metavar="TARGET",
+        help=f"{what}: cpu (the default), cuda, or codegen:CARD to see the code generated for a card that is not there "
+        f"({', '.join(cards.KNOWN)}, or a .toml file with the figures of another; `doctor` lists them)",
+    )
 
 
 def add_pythons(parser: argparse._ActionsContainer, repeatable: bool = True) -> None:

@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Final, Literal
 
+from evaluator.cards import is_codegen
 from evaluator.selection import Cell
 from evaluator.worker.protocol import CacheState, ProbeName
 
 UnitKind = Literal["compile", "walk", "accuracy", "memory"]
+StepKind = Literal[UnitKind, "build"]
 UNIT_KINDS: Final[tuple[UnitKind, ...]] = ("compile", "walk", "accuracy", "memory")
 
 # Replicas a profile has: 1 shows the facts, 5 is the least a timing comparison needs, 8 confirms one.
@@ -35,7 +37,7 @@ class Step:
     ``fullgraph``: the variant demands one graph, so that a graph break is an error.
     """
 
-    probe: UnitKind
+    probe: StepKind
     buckets: tuple[str, ...]
     folder: str
     cache: CacheState | None = None
@@ -132,6 +134,12 @@ def _units(environment: int, replica: int, group: Sequence[Cell], place: str, se
     def unit(kind: UnitKind, *steps: Step) -> Unit:
         return Unit(environment, replica, first.workload, first.variant, kind, steps)
 
+    if is_codegen(first.target):
+        # Nothing that is generated for a card that is not there can be run: facts are all there is.
+        if replica == 0:
+            walked = Step("walk", buckets, f"{place}-walk", traced=True, fullgraph=first.fullgraph)
+            yield unit("walk", walked, Step("build", buckets, f"{place}-walk"))
+        return
     if first.evidence_only:
         # Nothing of it repeats differently, and none of its times is a claim about the compiler.
         if replica == 0:

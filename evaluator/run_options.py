@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
-from evaluator import machine, options
+from evaluator import cards, machine, options
 from evaluator.control.run_records import Settings
 from evaluator.interpreters.planning import Interpreter
 from evaluator.plan import PROFILES
@@ -44,7 +44,7 @@ def add_selection(parser: argparse.ArgumentParser, positional: bool = True) -> N
     group.add_argument(
         "--max-buckets", type=options.positive_whole, metavar="N", help="the first N buckets of each workload"
     )
-    group.add_argument("--target", default="cpu", choices=("cpu", "cuda"), help="where it runs; default cpu")
+    options.add_target(group, "where it runs")
     options.add_workloads(group)
 
 
@@ -93,6 +93,7 @@ def settings(
     """The settings of a new run. With ``--workloads`` and no glob or tag only those sources are evaluated."""
     sources = options.sources(arguments.workloads)
     alone = bool(sources) and not arguments.workload and not arguments.tag
+    target, card = cards.resolve(arguments.target)
     return Settings(
         run=str(uuid.uuid4()),
         label=label,
@@ -102,7 +103,8 @@ def settings(
             variants=tuple(arguments.variants),
             tags=tuple(arguments.tag),
             max_buckets=arguments.max_buckets,
-            target=arguments.target,
+            target=target,
+            card=tuple((card or {}).items()),
         ),
         profile=arguments.profile,
         sources=sources,

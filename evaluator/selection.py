@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from evaluator.cards import is_codegen
 from evaluator.errors import NothingSelected, UserError
 
 Description = dict[str, Any]
@@ -32,6 +33,7 @@ class Selection:
 
     ``only``: (workload, variant) pairs to which it is restricted; they then stand for ``variants`` where that is empty.
     ``rungs``: backends (``eager``, ``aot_eager``); the chosen variants' rungs are taken instead of the variants.
+    ``card``: the figures of the card that a ``codegen`` target generates for.
     """
 
     workloads: tuple[str, ...] = ()
@@ -42,6 +44,7 @@ class Selection:
     target: str = "cpu"
     rungs: tuple[str, ...] = ()
     only: tuple[tuple[str, str], ...] = ()
+    card: tuple[tuple[str, Any], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         return {key: _as_lists(value) for key, value in asdict(self).items()}
@@ -99,6 +102,9 @@ def unsupported(
             return f"requires {need}: {_REMEDIES.get(need, f'run it with --target {need}')}"
         if owner.get("unsupported"):
             return str(owner["unsupported"])
+    backend = (variant or {}).get("options", {}).get("backend")
+    if is_codegen(target) and backend in _WITHOUT_CODE:
+        return f"the backend {backend!r} generates no code, so there is nothing to see of a card"
     return None
 
 
@@ -143,7 +149,9 @@ def _cells(description: Description, selection: Selection) -> list[Cell]:
             target=selection.target,
             evidence_only=bool(variant.get("evidence_only")),
             fullgraph=bool(variant["options"].get("fullgraph")),
-            needs_toolchain=variant["options"].get("backend") not in _WITHOUT_CODE,
+            # For a card that is not there no C++ is generated.
+            needs_toolchain=variant["options"].get("backend") not in _WITHOUT_CODE
+            and not is_codegen(selection.target),
             unsupported=unsupported(description, variant, selection.target, bucket),
         )
         for variant in variants

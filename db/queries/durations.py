@@ -11,8 +11,9 @@ from sqlalchemy import func, select
 from db.models import Bucket, Cell, Evaluation, Probe, Run, Variant, Workload
 from db.session import Reads
 
-# The unit of work that a probe belongs to, where it is not its own: timing follows a walk in the same process.
-_UNIT_OF: Final = {"timing": "walk"}
+# The unit of work that a probe belongs to, where it is not its own: timing follows a walk in the same process,
+# and what a walk generated for a card that is not there is built after it.
+_UNIT_OF: Final = {"timing": "walk", "build": "walk"}
 # Enough for a steady median; older runs were made by other versions of everything.
 _RECENT_RUNS: Final = 10
 

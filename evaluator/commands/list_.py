@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from evaluator import options
+from evaluator import cards, options
 from evaluator.environments import selectable, start_server
 from evaluator.interpreters.planning import Interpreter
 from evaluator.selection import select_descriptions, unsupported
@@ -31,38 +31,37 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--tag", action="append", default=[], help="only workloads with this tag (may be repeated)"
     )
-    parser.add_argument(
-        "--target", default="cpu", choices=("cpu", "cuda"), help="where they would run; default cpu"
-    )
+    options.add_target(parser, "where they would run")
     parser.add_argument("--json", action="store_true", help="everything as one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
     (python, *_) = options.pythons(arguments.python)
     sources = list(options.sources(arguments.workloads))
+    target, _ = cards.resolve(arguments.target)
     with (
         tempfile.TemporaryDirectory(prefix="compilewatch-") as folder,
         start_server(Interpreter(python), Path(folder) / "t", Path(folder) / "server.log") as server,
     ):
-        described = server.describe(sources, not arguments.no_packs, arguments.target)
+        described = server.describe(sources, not arguments.no_packs, target)
     loaded = [one for one in selectable(described) if "problem" not in one]
     workloads = select_descriptions(loaded, arguments.workload, arguments.tag)
     for workload in workloads:
-        workload["unsupported"] = unsupported(workload, None, arguments.target)
+        workload["unsupported"] = unsupported(workload, None, target)
         for variant in workload["variants"]:
-            variant["unsupported"] = unsupported(workload, variant, arguments.target)
+            variant["unsupported"] = unsupported(workload, variant, target)
         for bucket in workload["buckets"]:
-            bucket["unsupported"] = unsupported(workload, None, arguments.target, bucket)
+            bucket["unsupported"] = unsupported(workload, None, target, bucket)
     if arguments.json:
         document = {
             "environment": described.environment,
-            "target": arguments.target,
+            "target": target,
             "workloads": workloads,
             "problems": described.problems,
         }
         print(json.dumps(document, indent=2))
     else:
-        _show(workloads, described.problems, described.environment, arguments.target)
+        _show(workloads, described.problems, described.environment, target)
     return 0
 
 

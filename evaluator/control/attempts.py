@@ -27,6 +27,7 @@ class Attempt:
     started_at: str = ""
     results: dict[Place, Record] = field(default_factory=dict)
     segments: list[Record] = field(default_factory=list)
+    generated: list[Record] = field(default_factory=list)
     trace_folder: Path | None = None
     done: Record = field(default_factory=dict)
     spent: dict[Place, float] = field(default_factory=dict)
@@ -47,6 +48,8 @@ class Attempt:
                 self.results.setdefault((record["probe"], record["bucket"]), record)
             elif kind == "segment":
                 self.segments.append(record)
+            elif kind == "generated":
+                self.generated.append(record)
             elif kind == "done":
                 self.done = record
         self.spent[place] = self.spent.get(place, 0.0) + time.monotonic() - since

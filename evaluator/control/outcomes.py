@@ -19,7 +19,7 @@ _REPEATED: Final = frozenset({"compile", "walk", "timing"})
 
 
 # Of probes that end alike, the one whose reason is shown: accuracy tells eager's errors from compiled ones.
-_TELLS_BEST: Final[tuple[ProbeName, ...]] = ("compile", "walk", "accuracy", "timing", "memory")
+_TELLS_BEST: Final[tuple[ProbeName, ...]] = ("compile", "walk", "accuracy", "timing", "memory", "build")
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,8 @@ def skip_reason(replica: int, step: Step, known: Known) -> str | None:
         return _because(cold, frozenset({*FAILED, "skipped"}), "the cold compile")
     if step.probe == "walk":
         return None if step.traced else _because(cold, ENDED, "the cold compile")
+    if step.probe == "build":
+        return _because(walk, FAILED, "the walk")
     if step.probe in ("accuracy", "memory"):
         enough = ENDED if step.probe == "accuracy" else FAILED
         return _because(cold, enough, "the cold compile") or _because(walk, enough, "the walk")

@@ -11,6 +11,7 @@ from typing import Any, Final
 from evaluator import machine
 from evaluator.control.attempts import Attempt, Settled
 from evaluator.control.walk_records import (
+    add_bytes_moved,
     evidence_fields,
     nothing_happened,
     ran_eager,
@@ -165,6 +166,10 @@ def _add_evidence(record: Record, attempt: Attempt, bucket: str, files: Files) -
         record["facts"] |= nothing_happened()
         return
     found = evidence_fields(evidence[bucket], files.keep)
+    if "card" in record["facts"]:
+        add_bytes_moved(found["kernels"], attempt.generated)
+        # What a phase takes here says nothing of a machine that has the card.
+        found["facts"].pop("traced_phases", None)
     record["facts"] |= found["facts"]
     record["facts"]["ran_eager"] = ran_eager(bucket, regions, evidence)
     record["facts"]["whole_graph"] = whole_graph(record["facts"], files.fullgraph, record["status"])

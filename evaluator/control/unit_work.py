@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaluator.control.attempts import Attempt, Place, Settled, settle, skipped
+from evaluator.control.builds import MANIFEST, builds_folder, write_manifest
 from evaluator.control.outcomes import Outcome, skip_reason
 from evaluator.control.probe_records import Files, Record, collect, merged, probe_record
 from evaluator.control.progress import Progress
@@ -71,6 +72,8 @@ class UnitWork:
         records: dict[tuple[str, ProbeKey], Record] = {}
         files: list[Files] = []
         for step in unit.steps:
+            if step.probe == "build":
+                write_manifest(self._manifest(unit), files)
             settled, attempts = self._step(server, unit, step, known, done)
             files.append(collect(attempts, self._settings.sources, step.fullgraph))
             done.processes += len(attempts)
@@ -154,12 +157,21 @@ class UnitWork:
             "log": str(attempt.log),
             "continued": continued,
         }
+        card = dict(self._settings.selection.card)
+        if card:
+            request["card"] = card
+        if step.probe == "build":
+            request |= {"manifest": str(self._manifest(unit) / MANIFEST), "builds_dir": str(builds_folder())}
         attempt.listen(
             server.probe(request, self._settings.time_s),
             (step.probe, buckets[0]),
             lambda stage: self._progress.stage(unit, stage["stage"], stage.get("bucket")),
         )
         return attempt
+
+    def _manifest(self, unit: Unit) -> Path:
+        """The folder of what a unit's build step is to build."""
+        return self._scratch.folder(f"caches/{unit.steps[0].folder}/kernels")
 
     def _caches(self, step: Step, continued: str | None) -> Path:
         """The step's cache folder. A process that goes on after another has an empty one below it of its own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -67,6 +67,19 @@ def evidence_fields(evidence: Evidence, keep: Keep) -> Record:
         "kernels": found["kernels"],
         "artifacts": artifacts,
     }
+
+
+def add_bytes_moved(kernels: Iterable[Record], generated: Iterable[Record]) -> None:
+    """Give each kernel of a walk what Inductor said it moves, where it said so while it generated it."""
+    said = {(_graph(one["graph"]), one["backward"], one["name"]): one["bytes_moved"] for one in generated}
+    for kernel in kernels:
+        key = (_graph(kernel["graph"]), kernel["origin"] == "backward", kernel["name"])
+        kernel["bytes_moved"] = said.get(key)
+
+
+def _graph(compile_id: str | None) -> str | None:
+    """A compile id without the attempt at its end (``0/1_2``): each attempt generates anew."""
+    return None if compile_id is None else compile_id.partition("_")[0]
 
 
 def nothing_happened() -> Record:

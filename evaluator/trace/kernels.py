@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from evaluator.trace.decorators import read_decorator
 from evaluator.trace.normalise import body_hash, launch_hash
 
 KernelKind = Literal["triton", "cpp", "template", "extern"]
@@ -62,6 +63,8 @@ class Kernel:
 
     ``source_hash`` identifies the body and ``launch_hash`` a Triton kernel's launch; ``calls`` counts the places in
     the generated code that run it (a loop counts once). ``choices`` names the kernels a multi-kernel picks from.
+    ``form`` (pointwise, reduction, persistent_reduction, ..., user for the workload's own) and the counts of loads,
+    stores and reductions are what Inductor wrote beside a Triton kernel; None where it wrote nothing.
     """
 
     name: str
@@ -71,6 +74,10 @@ class Kernel:
     launch_hash: str | None
     calls: int
     choices: tuple[str, ...] = ()
+    form: str | None = None
+    loads: int | None = None
+    stores: int | None = None
+    reductions: int | None = None
 
 
 @dataclass(frozen=True)
@@ -179,7 +186,19 @@ def _kernel(name: str, method: str, source: str | None, notes: list[str]) -> Ker
         return Kernel(name, kind, None, None, None, 0)
     if _TEMPLATE_SIGNS.search(source):
         kind = "template"
-    return Kernel(name, kind, source, body_hash(source, name), launch_hash(source), 0)
+    said = read_decorator(source)
+    return Kernel(
+        name,
+        kind,
+        source,
+        body_hash(source, name),
+        launch_hash(source),
+        0,
+        form=said.form,
+        loads=said.loads,
+        stores=said.stores,
+        reductions=said.reductions,
+    )
 
 
 def _strings(node: ast.expr) -> list[str]:

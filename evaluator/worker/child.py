@@ -68,6 +68,12 @@ def _probe(request: Record, writer: RecordWriter) -> None:
 
     if request.get("cache_dir"):
         use_caches(Path(request["cache_dir"]))
+    if request["probe"] == "build":
+        # Of the workload nothing is needed but what was generated for it.
+        from evaluator.worker.probes import build
+
+        build.run(request, writer)
+        return
     session = _session(request, writer)
     if session is not None:
         importlib.import_module(_PROBE_MODULES[session.probe]).run(session)
@@ -94,6 +100,17 @@ def _session(request: Record, writer: RecordWriter) -> ProbeSession | None:
         if bucket not in by_name:
             writer.write(_unusable(request["probe"], bucket, f"{name} has no bucket {bucket!r} any more"))
     target = request["target"]
+    codegen = None
+    if request.get("card"):
+        from evaluator.worker.errors import Unsupported
+        from evaluator.worker.targets.codegen.compiling import Codegen
+
+        try:
+            codegen = Codegen.of(request["card"])
+        except Unsupported as error:
+            for bucket in request["buckets"]:
+                writer.write({**_unusable(request["probe"], bucket, str(error)), "status": "unsupported"})
+            return None
     return ProbeSession(
         probe=request["probe"],
         workload=workload,
@@ -103,6 +120,7 @@ def _session(request: Record, writer: RecordWriter) -> ProbeSession | None:
         seed=int(request.get("seed", 0)),
         request=request,
         emit=writer.write,
+        codegen=codegen,
     )
 
 

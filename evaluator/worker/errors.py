@@ -39,6 +39,10 @@ _MEMORY_WORDS: Final = ("can't allocate memory", "cannot allocate memory", "out 
 _SETUP_STAGES: Final = ("setup", "build", "inputs")
 
 
+class Unsupported(Exception):
+    """What this target or this torch can't do; the message is the reason."""
+
+
 def chain(error: BaseException) -> list[BaseException]:
     """The exception and what caused it, outermost first: ``__cause__``, what a compiler error wraps, or the
     unsuppressed ``__context__``; each once."""
@@ -73,10 +77,12 @@ def describe_error(error: BaseException) -> ErrorInfo:
 def status_of(error: BaseException, stage: str) -> Status:
     """The status an exception gives a probe that was in ``stage`` (setup, build, inputs, eager, compile, ...).
 
-    Out of memory first, wherever it happened; then set-up; then a compiler's own exception anywhere in the
+    What is unsupported and out of memory first, wherever it happened; then set-up; then a compiler's own exception anywhere in the
     chain, unless nothing compiled was running; anything else, ``sys.exit`` included, is a runtime error.
     """
     links = chain(error)
+    if unsupported(error) is not None:
+        return "unsupported"
     if any(_is_out_of_memory(link) for link in links):
         return "out_of_memory"
     if stage in _SETUP_STAGES:
@@ -84,6 +90,11 @@ def status_of(error: BaseException, stage: str) -> Status:
     if stage not in ("eager", "reference") and any(_from_compiler(link) for link in links):
         return "compile_error"
     return "runtime_error"
+
+
+def unsupported(error: BaseException) -> str | None:
+    """The reason where something in the chain says that it is unsupported."""
+    return next((str(link) for link in chain(error) if isinstance(link, Unsupported)), None)
 
 
 def _cause(error: BaseException) -> BaseException | None:

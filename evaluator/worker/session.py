@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,10 +13,11 @@ import torch
 
 from evaluator.worker import calling
 from evaluator.worker.channel import Record
-from evaluator.worker.errors import describe_error, status_of
+from evaluator.worker.errors import describe_error, status_of, unsupported
 from evaluator.worker.protocol import ErrorInfo, Status
 
 if TYPE_CHECKING:
+    from evaluator.worker.targets.codegen.compiling import Codegen
     from workloads.registry import Bucket, Target, Variant, Workload
 
 # What a workload may raise: anything, SystemExit and exceptions of its own making included.
@@ -51,7 +53,7 @@ def eager_ended(eager: BaseException, compiled: BaseException | None, *, returne
 class ProbeSession:
     """One probe process: which workload, how it is compiled, which buckets in which order, and where to report.
 
-    ``request`` holds what only some probes read: ``cache`` ("cold", "warm" or "cold_serial"), ``mode``, ``timing``, ``trace_dir``.
+    ``codegen`` is the compiler of a card that is not there, on such a target. ``request`` holds what only some probes read: ``cache`` ("cold", "warm" or "cold_serial"), ``mode``, ``timing``, ``trace_dir``.
     """
 
     probe: str
@@ -62,6 +64,7 @@ class ProbeSession:
     seed: int
     request: Record
     emit: Callable[[Record], None]
+    codegen: Codegen | None = None
 
     @property
     def options(self) -> dict[str, Any]:
@@ -101,6 +104,9 @@ class ProbeSession:
         """
         if stage == "eager":
             return eager_ended(error, None)
+        reason = unsupported(error)
+        if reason is not None:
+            return Ended("unsupported", reason, describe_error(error))
         if stage in (*_COMPILED_STAGES, "timing"):
             eager = self._eager_error(bucket, error)
             if eager is not None:
@@ -132,8 +138,17 @@ class ProbeSession:
         return calling.make_inputs(self.workload, bucket, self.target, self.seed)
 
     def compile(self, built: Any) -> Any:
-        """``torch.compile`` with the variant's options; nothing is compiled before the first call."""
+        """``torch.compile`` with the variant's options; nothing is compiled before the first call.
+
+        Raises Unsupported for a variant that the target can't have.
+        """
+        if self.codegen is not None:
+            return self.codegen.compile(built, self.options)
         return torch.compile(built, **self.options)
+
+    def calling_compiled(self) -> contextlib.AbstractContextManager[None]:
+        """The context in which what ``compile`` gave is called."""
+        return contextlib.nullcontext() if self.codegen is None else self.codegen.walking()
 
 
 def use_caches(folder: Path) -> None:

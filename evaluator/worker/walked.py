@@ -26,6 +26,7 @@ class BucketWalk:
     compiles: list[int] = field(default_factory=lambda: [0, 0])
     mutates: list[str] = field(default_factory=list)
     regions: list[str] | None = None
+    attention: list[dict[str, Any]] = field(default_factory=list)
 
     def fail(self, ended: Ended, stage: str) -> None:
         self.status, self.reason, self.error, self.stage = ended.status, ended.reason, ended.error, stage

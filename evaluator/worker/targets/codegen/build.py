@@ -1,0 +1,151 @@
+"""One generated kernel built for the card by Triton: what it takes, or why it was refused."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import subprocess
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from evaluator.worker.targets.codegen import internals
+from evaluator.worker.targets.codegen.card import Card
+from evaluator.worker.targets.codegen.cubin import (
+    machine_code_hash,
+    resources_from_cuobjdump,
+    usage_from_ptxas,
+)
+from evaluator.worker.targets.codegen.device import present
+from evaluator.worker.targets.codegen.patching import patched
+
+# Has Triton print what ptxas says.
+_SAY_PTXAS: Final = "TRITON_DUMP_PTXAS_LOG"
+_MESSAGE_LIMIT: Final = 2000
+_CUOBJDUMP_S: Final = 60
+
+Build = dict[str, Any]
+
+
+class Refused(Exception):
+    """Triton or ptxas does not build the kernel; the message is what it said."""
+
+
+def build(name: str, source: str, card: Card, folder: Path) -> Build:
+    """Build the kernel of a generated source in the first configuration of its heuristics.
+
+    ``folder`` is for the module, Triton's cache and what is read from the binary. The numbers: registers a thread;
+    spills, stack and shared memory in bytes; sizes of PTX and cubin in bytes; ``compile_s`` in seconds from source
+    to cubin. Raises Refused.
+    """
+    os.environ["TRITON_CACHE_DIR"] = str(folder / "triton")
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
+    os.environ[_SAY_PTXAS] = "1"
+    with present(card):
+        kernel = getattr(internals.get("torch._inductor.codecache:PyCodeCache").load(source), name)
+        if not kernel.configs:
+            raise Refused("its heuristics have no configuration")
+        first = kernel.configs[0]
+        said = io.StringIO()
+        started = time.perf_counter()
+        try:
+            with contextlib.redirect_stdout(said):
+                binary = _binary(kernel, first)
+        except Exception as error:
+            raise Refused(_bounded(f"{type(error).__name__}: {error}")) from error
+        elapsed = time.perf_counter() - started
+    return {
+        "config": _configuration(first),
+        "configs": len(kernel.configs),
+        "arch": _arch(binary.asm["ptx"]),
+        "ptx_bytes": len(binary.asm["ptx"]),
+        "cubin_bytes": len(binary.asm["cubin"]),
+        "shared": int(binary.metadata.shared),
+        "sass_hash": machine_code_hash(binary.asm["cubin"]),
+        "compile_s": elapsed,
+        **_usage(said.getvalue(), binary.asm["cubin"], folder),
+    }
+
+
+def _binary(kernel: Any, configuration: Any) -> Any:
+    """What Triton's compiler makes of the kernel, asked in the way in which Inductor asks it."""
+    triton = internals.get_module("triton")
+    compile_, made = triton.compile, []
+
+    def compiled(*args: Any, **kwargs: Any) -> Any:
+        made.append(compile_(*args, **kwargs))
+        return made[-1]
+
+    with patched(triton, "compile", compiled):
+        kernel._precompile_config(configuration)
+    return made[0]
+
+
+def _usage(said: str, cubin: bytes, folder: Path) -> Build:
+    usage = usage_from_ptxas(said)
+    found = _resources(cubin, folder)
+    numbers: Build = (
+        asdict(usage) if usage else dict.fromkeys(("spill_stores", "spill_loads", "static_shared"))
+    )
+    if found is not None:
+        registers, stack, _ = found
+        if usage is None:
+            numbers |= {"registers": registers, "stack": stack}
+        elif (usage.registers, usage.stack) != (registers, stack):
+            numbers["note"] = (
+                f"ptxas says {usage.registers} registers and {usage.stack} bytes of stack, "
+                f"the binary {registers} and {stack}"
+            )
+    return numbers
+
+
+def _resources(cubin: bytes, folder: Path) -> tuple[int, int, int] | None:
+    """What the binary says by cuobjdump, which comes with Triton; None where it does not."""
+    tool = Path(internals.get_module("triton").__file__).parent / "backends/nvidia/bin/cuobjdump"
+    if not tool.exists():
+        return None
+    file = folder / "kernel.cubin"
+    file.write_bytes(cubin)
+    done = subprocess.run(
+        [tool, "--dump-resource-usage", file],
+        capture_output=True,
+        text=True,
+        timeout=_CUOBJDUMP_S,
+        check=False,
+    )
+    return resources_from_cuobjdump(done.stdout)
+
+
+def _configuration(configuration: Any) -> Build:
+    fixed = {
+        name: getattr(configuration, name, None)
+        for name in ("num_warps", "num_stages", "num_ctas", "maxnreg")
+    }
+    return {**configuration.kwargs, **{name: value for name, value in fixed.items() if value is not None}}
+
+
+def _arch(ptx: str) -> str | None:
+    lines = (line.split() for line in ptx.splitlines())
+    return next((words[1].rstrip(",") for words in lines if words[:1] == [".target"]), None)
+
+
+def versions() -> dict[str, str | None]:
+    """Versions of what builds: ``triton``, and the ``ptxas`` that comes with it (None if it does not say)."""
+    triton = internals.get_module("triton")
+    tool = Path(triton.__file__).parent / "backends/nvidia/bin/ptxas"
+    try:
+        said = subprocess.run(
+            [tool, "--version"], capture_output=True, text=True, timeout=60, check=True
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        said = ""
+    found = [word.rstrip(",") for line in said.splitlines() if " release " in line for word in line.split()]
+    return {"triton": triton.__version__, "ptxas": found[-1].lstrip("V") if found else None}
+
+
+def _bounded(text: str) -> str:
+    if len(text) <= _MESSAGE_LIMIT:
+        return text
+    return f"{text[: _MESSAGE_LIMIT // 2]}\n[...]\n{text[-_MESSAGE_LIMIT // 2 :]}"

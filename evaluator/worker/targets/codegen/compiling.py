@@ -1,0 +1,75 @@
+"""``torch.compile`` for a card that is not there: what a probe calls."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+
+from evaluator.worker.errors import Unsupported
+from evaluator.worker.targets.codegen import attention, internals, user_kernels
+from evaluator.worker.targets.codegen.attention_rules import Choice
+from evaluator.worker.targets.codegen.card import Card
+from evaluator.worker.targets.codegen.retarget import Generated, inner_compiler
+
+# A mode is a set of options; this one changes nothing.
+_PLAIN_MODES: Final = (None, "default")
+
+
+@dataclass
+class Codegen:
+    """Compiles for one card and remembers what was decided on the way.
+
+    ``generated``: the kernels, in order; ``attention``: which attention each call became, and why.
+    """
+
+    card: Card
+    generated: list[Generated] = field(default_factory=list)
+    attention: list[Choice] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, figures: Mapping[str, Any]) -> Codegen:
+        """For a card's figures. Raises Unsupported where this torch lacks what the target leans on."""
+        lacking = internals.missing()
+        if lacking:
+            raise Unsupported(f"unsupported on torch {torch.__version__}: {', '.join(lacking)} is not there")
+        return cls(Card(figures))
+
+    def compile(self, built: Any, options: Mapping[str, Any]) -> Any:
+        """``torch.compile`` with the options of a variant, whose backend generates for the card.
+
+        Raises Unsupported for a backend that generates no code, and a mode that needs the card itself.
+        """
+        asked = dict(options)
+        backend = asked.pop("backend", "inductor")
+        if backend != "inductor":
+            raise Unsupported(f"the backend {backend!r} generates no code for a card")
+        mode = asked.pop("mode", None)
+        if mode not in _PLAIN_MODES:
+            raise Unsupported(f"the mode {mode!r} records or times on the card itself")
+        settings = asked.pop("options", None)
+        return torch.compile(built, backend=self._backend(settings), **asked)
+
+    @contextlib.contextmanager
+    def walking(self) -> Iterator[None]:
+        """The context in which compiled callables are called."""
+        with user_kernels.recognised():
+            yield
+
+    def _backend(self, settings: Mapping[str, Any] | None) -> Callable[..., Any]:
+        inner = inner_compiler(self.card, self.generated.append)
+
+        def backend(graph_module: Any, example_inputs: Any) -> Any:
+            # Patterns registered while the card seems to be there would be traced on it.
+            internals.get("torch._inductor.fx_passes.post_grad:lazy_init")()
+            compile_fx = internals.get("torch._inductor.compile_fx:compile_fx")
+            uncached = internals.get("torch._functorch.config:patch")
+            with uncached(enable_autograd_cache=False), attention.of_card(self.card, self.attention.append):
+                return compile_fx(
+                    graph_module, example_inputs, inner_compile=inner, config_patches=dict(settings or {})
+                )
+
+        return backend
