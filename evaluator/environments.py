@@ -23,7 +23,8 @@ Record = dict[str, Any]
 class Environment:
     """One interpreter under test. ``server`` is the one that runs now; ``cells`` are all that were selected.
 
-    ``toolchain_problem`` says why nothing can be compiled in it, once that is known.
+    ``toolchain_problem`` says why nothing can be compiled in it, once that is known. ``card_ready``: its server
+    was made ready for a card that is not there.
     """
 
     index: int
@@ -35,6 +36,7 @@ class Environment:
     server: Server | None = None
     toolchain_ready: bool = False
     toolchain_problem: str | None = None
+    card_ready: bool = False
 
     @property
     def hash(self) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from evaluator import machine
+from evaluator.cards import CODEGEN, KNOWN
 from evaluator.control.server_client import Described, Hello
 from evaluator.environments import selectable
 from evaluator.estimate import GUESS_HEADER_MB
@@ -122,6 +123,14 @@ def environment_findings(hello: Hello, described: Described) -> Iterator[Finding
         yield Finding("GPU", "limited", f"none: {_needing_gpu(described)} can't be evaluated", fix)
     for problem in described.problems:
         yield Finding("workload", "limited", f"{problem['name']}: {problem['problem']}", "mend its source")
+
+
+def codegen_finding(lacking: str | None) -> Finding:
+    """Which cards code can be generated for without one; ``lacking``: why none under this torch."""
+    if lacking is None:
+        known = ", ".join(f"{CODEGEN}:{name}" for name in KNOWN)
+        return Finding("cards", "ok", f"{known}, or {CODEGEN}:CARD.toml with a card's figures, for --target")
+    return Finding("cards", "limited", lacking, "evaluate another torch for code of cards that are not there")
 
 
 def _users(described: Described, library: str) -> list[str]:

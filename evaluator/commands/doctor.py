@@ -65,6 +65,7 @@ def _interpreter(python: Path, sources: list[str], packs: bool) -> Iterator[Find
         with server:
             described = server.describe(sources, packs, "cpu")
             yield from inspection.environment_findings(server.hello, described)
+            yield inspection.codegen_finding(server.prepare_codegen())
 
 
 def _print(title: str, findings: list[Finding]) -> None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from evaluator import options, run_options, running
+from evaluator.cards import is_codegen
 from evaluator.commands.show import run_document
 from evaluator.control.controller import Summary
 from evaluator.control.run_records import Settings
@@ -64,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = _settings(arguments)
     if arguments.dry_run:
         return _dry_run(settings, options.database(arguments))
-    warning = running.load_warning()
+    warning = None if is_codegen(settings.selection.target) else running.load_warning()
     if warning:
         print(warning, file=sys.stderr)
     sink: Sink = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from evaluator.cards import is_codegen
 from evaluator.control import run_records
 from evaluator.control.outcomes import Outcome, verdict
 from evaluator.control.probe_records import Record
@@ -184,6 +185,11 @@ class Controller:
             self._progress.note("starting a process server")
             log = server_log(self._scratch, environment.index)
             server = environment.server = start_server(environment.interpreter, environment.temporary, log)
+            environment.card_ready = False
+        if is_codegen(self._settings.selection.target) and not environment.card_ready:
+            # What this torch lacks is said of each cell by its own probe.
+            server.prepare_codegen()
+            environment.card_ready = True
         samples: list[Record] = []
         needed = self._cells[_keys(unit)[0]].needs_toolchain
         if needed and not environment.toolchain_ready and not environment.toolchain_problem:

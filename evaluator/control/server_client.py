@@ -171,6 +171,11 @@ class Server:
         """Build the environment's C++ header: the result record, ``setup_error`` where the compiler is broken."""
         return self._single({"op": "toolchain"})
 
+    def prepare_codegen(self) -> str | None:
+        """Have the server ready for ``codegen`` targets; why this torch can't be used for them, or None."""
+        answer = self._single({"op": "codegen"})
+        return None if answer["status"] == "ok" else str(answer["reason"])
+
     def probe(self, request: Record, time_s: float) -> Iterator[Record]:
         """Run one probe process; its records as they come, ``done`` last. Raises ServerDied."""
         return self._ask({"op": "probe", **request}, time_s + GRACE_S)

@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from evaluator import cards
 from evaluator.errors import UserError
 from evaluator.interpreters.planning import Spec
 from evaluator.interpreters.variables import problem_with
 from evaluator.plan import PROFILES
 from evaluator.selection import Selection
 
-_TARGETS: Final = ("cpu", "cuda")
 DEFAULT_PROFILE: Final = "standard"
 DEFAULT_TIMEOUT_S: Final = 300.0
 
@@ -197,6 +197,7 @@ def _config(path: Path, table: _Table) -> NightlyConfig:
 
 
 def _suite(table: _Table) -> Suite:
+    target, card = cards.resolve(table.text("target") or "cpu")
     suite = Suite(
         selection=Selection(
             workloads=table.texts("workloads"),
@@ -204,7 +205,8 @@ def _suite(table: _Table) -> Suite:
             variants=table.texts("variants"),
             tags=table.texts("tags"),
             max_buckets=table.whole("max_buckets"),
-            target=table.word("target", "cpu", _TARGETS),
+            target=target,
+            card=tuple((card or {}).items()),
         ),
         sources=table.texts("sources"),
         packs=table.flag("packs", True),

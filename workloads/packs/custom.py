@@ -51,6 +51,20 @@ class ClippedLoss(nn.Module):
         return Clipped.apply(self.layer(x)).square().mean()
 
 
+def cube_kernel() -> Any:
+    """A Triton kernel of the workload's own; made when it is asked for, since not every torch comes with Triton."""
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def user_cube(source, goal, count, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+        place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        value = tl.load(source + place, mask=place < count)
+        tl.store(goal + place, value * value * value, mask=place < count)
+
+    return user_cube
+
+
 def wrapped(x: torch.Tensor) -> torch.Tensor:
     return torch.sin(wrap(x * 3, 2.5)) + 1
 
@@ -95,3 +109,23 @@ def build_operator_without_fake(target: Target) -> Callable[..., Any]:
 )
 def build_autograd_function(target: Target) -> nn.Module:
     return ClippedLoss().to(target.device).train()
+
+
+@workload(
+    "custom.triton_kernel",
+    stands_for="a Triton kernel of one's own inside a compiled function: launched as written, next to generated ones",
+    inputs=inputs,
+    buckets=[{"rows": 16}, {"rows": 54}],
+    requires="gpu",
+    libraries=("triton",),
+    tags=("gpu",),
+)
+def build_triton_kernel(target: Target) -> Callable[..., Any]:
+    kernel = cube_kernel()
+
+    def cubed(x: torch.Tensor) -> torch.Tensor:
+        out = torch.empty_like(x)
+        kernel[((x.numel() + 255) // 256,)](x, out, x.numel(), BLOCK=256)
+        return torch.sin(out) + x
+
+    return cubed

@@ -13,6 +13,7 @@ from evaluator.worker.errors import Unsupported
 from evaluator.worker.targets.codegen import attention, internals, user_kernels
 from evaluator.worker.targets.codegen.attention_rules import Choice
 from evaluator.worker.targets.codegen.card import Card
+from evaluator.worker.targets.codegen.device import driver_of
 from evaluator.worker.targets.codegen.retarget import Generated, inner_compiler
 
 # A mode is a set of options; this one changes nothing.
@@ -56,7 +57,7 @@ class Codegen:
     @contextlib.contextmanager
     def walking(self) -> Iterator[None]:
         """The context in which compiled callables are called."""
-        with user_kernels.recognised():
+        with user_kernels.recognised(), driver_of(self.card):
             yield
 
     def _backend(self, settings: Mapping[str, Any] | None) -> Callable[..., Any]:

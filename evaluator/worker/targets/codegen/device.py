@@ -38,7 +38,7 @@ def present(card: Card) -> Iterator[None]:
         # It describes the device it was first made on.
         stack.enter_context(patched(internals.get_module(_SELECT), "_ALGORITHM_SELECTOR_CACHE", None))
         stack.enter_context(_interface(card))
-        stack.enter_context(_driver(card))
+        stack.enter_context(driver_of(card))
         stack.enter_context(_shapes_found_on_host())
         stack.enter_context(_constants_stay())
         yield
@@ -110,7 +110,8 @@ class _Driver:
 
 
 @contextlib.contextmanager
-def _driver(card: Card) -> Iterator[None]:
+def driver_of(card: Card) -> Iterator[None]:
+    """Inside, Triton has a driver that knows which card code is compiled for, and can launch nothing."""
     drivers = internals.get("triton.runtime.driver:driver")
     driver = _Driver(card)
     helpers = internals.get_module("torch._inductor.runtime.triton_helpers")

@@ -17,6 +17,8 @@ INTERNALS: Final[dict[str, str]] = {
     "torch._inductor.compile_fx:compile_fx": "the compiler's entry, which takes the inner compiler",
     "torch._inductor.compile_fx:compile_fx_inner": "lowering and code generation of one graph",
     "torch._inductor.fx_passes.post_grad:lazy_init": "patterns, registered before the card is there",
+    "torch._inductor.fx_passes.joint_graph:lazy_init": "patterns, registered once for all walks",
+    "torch._inductor.runtime.triton_compat:triton_key": "a hash of Triton's source, taken once for all walks",
     "torch._inductor.config:patch": "settings for one graph",
     "torch._functorch.config:patch": "AOTAutograd's cache, off",
     "torch._inductor.async_compile:AsyncCompile.triton": "where generated kernels are handed over",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import sys
-import types
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -13,17 +11,41 @@ from evaluator.worker.targets.codegen import internals
 
 _ABSENT: Final = object()
 
-# Modules whose cached functions answer by the device that was there when they were first asked.
-_ASKED_ONCE: Final = (
-    "torch.utils._triton",
-    "torch._inductor.utils",
-    "torch._inductor.codecache",
-    "torch._inductor.codegen.common",
-    "torch._inductor.codegen.cuda.cuda_env",
-    "torch._inductor.fx_passes.fuse_attention",
-    "torch._inductor.runtime.hints",
-    "torch._inductor.runtime.runtime_utils",
-)
+# Functions that answer by the device that was there when they were first asked, and remember it. Not whatever is
+# cached: the patterns that Inductor registers once take seconds, and hashing its own source does.
+_ASKED_ONCE: Final = {
+    "torch.utils._triton": (
+        "_device_supports_tma",
+        "_device_supports_tensor_descriptor",
+        "has_datacenter_blackwell_tma_device",
+        "has_triton",
+        "has_triton_experimental_host_tma",
+        "has_triton_stable_tma_api",
+        "has_triton_tensor_descriptor_host_tma",
+        "has_triton_tma",
+        "has_triton_tma_device",
+        "triton_backend",
+        "triton_hash_with_backend",
+    ),
+    "torch._inductor.utils": (
+        "_triton_supported_fp8_dtypes",
+        "get_backend_num_stages",
+        "get_device_tflops",
+        "get_gpu_dram_gbps",
+        "get_gpu_type",
+        "get_max_num_sms",
+        "is_big_gpu",
+        "tlx_only_cuda_options",
+        "use_contiguous",
+        "use_decompose_k_choice",
+        "using_b200",
+    ),
+    "torch._inductor.codegen.cuda.cuda_env": (
+        "get_cuda_arch",
+        "get_cuda_version",
+        "is_datacenter_blackwell_arch",
+    ),
+}
 _CACHED_METHODS: Final = (
     "torch._inductor.runtime.hints:DeviceProperties.create",
     "torch._inductor.codecache:CacheBase.get_system",
@@ -71,11 +93,10 @@ def _nothing() -> None:
 
 
 def _forget() -> None:
-    for name in _ASKED_ONCE:
+    for name, functions in _ASKED_ONCE.items():
         module = sys.modules.get(name)
-        for value in list(vars(module).values()) if module else ():
-            # Also a stand-in that passes it on; not a library that answers to any name.
-            if isinstance(value, (functools._lru_cache_wrapper, types.FunctionType)):
-                getattr(value, "cache_clear", _nothing)()
+        for function in functions:
+            # A version that lacks one asks anew each time, or does not ask.
+            getattr(getattr(module, function, None), "cache_clear", _nothing)()
     for place in _CACHED_METHODS:
         internals.get(place).cache_clear()
