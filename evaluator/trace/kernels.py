@@ -108,7 +108,7 @@ def read_module(output_code: str) -> GeneratedModule:
     else:
         kernels, cpp_wrappers = _definitions(tree, notes)
         calls = Counter(_calls(tree))
-        defined = [replace(kernel, calls=calls.pop(kernel.name, 0)) for kernel in kernels]
+        defined = [replace(kernel, calls=calls.pop(variable, 0)) for variable, kernel in kernels]
         for source in cpp_wrappers:
             defined += _cpp_wrapper_kernels(source)
             calls.update(_SHIM_CALL.findall(source))
@@ -134,9 +134,10 @@ def _origin(output_code: str) -> Origin | None:
             return None
 
 
-def _definitions(tree: ast.Module, notes: list[str]) -> tuple[list[Kernel], list[str]]:
-    """The kernels of every ``NAME = async_compile.METHOD(...)`` wherever it stands, and C++ wrapper sources."""
-    kernels: list[Kernel] = []
+def _definitions(tree: ast.Module, notes: list[str]) -> tuple[list[tuple[str, Kernel]], list[str]]:
+    """The kernels of every ``NAME = async_compile.METHOD(...)`` wherever it stands, each with the variable that the
+    code calls it by, and C++ wrapper sources."""
+    kernels: list[tuple[str, Kernel]] = []
     cpp_wrappers: list[str] = []
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
@@ -144,10 +145,17 @@ def _definitions(tree: ast.Module, notes: list[str]) -> tuple[list[Kernel], list
         name, value = node.targets[0].id, node.value
         method = _definer(value)
         if method is not None and isinstance(value, ast.Call):
-            kernels.append(_defined(name, method, value, notes))
+            kernels.append((name, _defined(_own_name(method, value) or name, method, value, notes)))
         elif name == "cpp_wrapper_src":
             cpp_wrappers += _strings(value)
     return kernels, cpp_wrappers
+
+
+def _own_name(method: str, call: ast.Call) -> str | None:
+    """What a Triton kernel is called in its source: a workload's own kernel has another name than its variable."""
+    first = call.args[0] if method == "triton" and call.args else None
+    named = isinstance(first, ast.Constant) and isinstance(first.value, str) and first.value.isidentifier()
+    return str(first.value) if named and isinstance(first, ast.Constant) else None
 
 
 def _defined(name: str, method: str, call: ast.Call, notes: list[str]) -> Kernel:
