@@ -16,7 +16,13 @@ import torch
 from torch._C import DispatchKey
 
 from evaluator.worker.targets.codegen import internals
-from evaluator.worker.targets.codegen.attention_rules import Call, Choice, choose, hides_with_a_number
+from evaluator.worker.targets.codegen.attention_rules import (
+    Call,
+    Choice,
+    choose,
+    hides_with_a_number,
+    shares_one_head,
+)
 from evaluator.worker.targets.codegen.card import Card
 
 _ATTENTION: Final = "torch.ops.aten:scaled_dot_product_attention.default"
@@ -74,6 +80,8 @@ def _attention(
         case "efficient":
             operator = internals.get("torch.ops.aten:_scaled_dot_product_efficient_attention.default")
             bias = None if mask is None else _padded_mask(mask, query, key)
+            if shares_one_head(query, key, value):
+                key, value = (tensor.expand(-1, query.size(1), -1, -1) for tensor in (key, value))
             out = operator(query, key, value, bias, grad, dropout_p, is_causal, scale=scale)[0]
         case "math":
             operator = internals.get("torch.ops.aten:_scaled_dot_product_attention_math.default")

@@ -18,6 +18,8 @@ from evaluator.worker.targets.codegen.card import Card
 Backend = Literal["cudnn", "flash", "efficient", "math"]
 
 _HALVES: Final = (torch.float16, torch.bfloat16)
+# Since then memory-efficient attention takes fewer heads of keys, and one shared by all is found (torch#191085).
+_SHARED_HEADS: Final = (2, 14)
 _CUDNN_LARGEST: Final = 65535
 # The capabilities that flash and memory-efficient attention were built for.
 _FUSED: Final = ((8, 0), (12, 1))
@@ -62,7 +64,7 @@ def choose(call: Call, card: Card) -> Choice:
     if _prefers_cudnn(card):
         order.insert(0, ("cudnn", _not_cudnn))
     for backend, refuses in order:
-        why = _not_fused(call) or refuses(call, card)
+        why = _not_fused(call) or _not_heads(call, backend) or refuses(call, card)
         if why is None:
             said = "; ".join(passed) or "the first in the card's order that takes it"
             return Choice(backend, said)
@@ -97,21 +99,31 @@ def _not_fused(call: Call) -> str | None:
         last.append(call.mask.stride(-1))
     if any(not _known(stride == 1) for stride in last):
         return "the last dimension is not contiguous"
-    return _not_heads(call)
+    return None
 
 
-def _not_heads(call: Call) -> str | None:
+def _not_heads(call: Call, backend: Backend) -> str | None:
     batches = [tensor.size(0) for tensor in (call.query, call.key, call.value)]
     heads = [tensor.size(1) for tensor in (call.query, call.key, call.value)]
     if any(not _known(batch == batches[0]) for batch in batches):
         return "the inputs differ in batch size"
     if call.grouped:
+        if backend == "efficient" and _version() < _SHARED_HEADS and not _known(heads[0] == heads[1]):
+            return "heads of keys are shared by queries"
         if not _known(heads[1] == heads[2]) or not _known(heads[0] % heads[1] == 0):
             return "the heads do not divide into groups"
+        return None
+    if shares_one_head(call.query, call.key, call.value):
         return None
     if any(not _known(count == heads[0]) for count in heads):
         return "the inputs differ in heads and grouping is off"
     return None
+
+
+def shares_one_head(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> bool:
+    """Whether all heads of the queries share one of the keys in a torch that takes it without being told so."""
+    one = _known(key.size(1) == 1) and _known(value.size(1) == 1)
+    return one and not _known(query.size(1) == 1) and _version() >= _SHARED_HEADS
 
 
 def _between(card: Card, low: tuple[int, int], high: tuple[int, int]) -> bool:
