@@ -16,6 +16,7 @@ from evaluator.worker.targets.codegen.twins import on_card, on_host
 # A generator's state on CUDA: 8 bytes of seed, 8 of offset.
 _RNG_STATE_BYTES: Final = 16
 _CUDA: Final = "13.0"
+_NO_CUDA: Final = ("not linked with support for cuda", "not compiled with CUDA enabled")
 _PRIMITIVES: Final = "torch._inductor.inductor_prims"
 _REINPLACE: Final = "torch._inductor.fx_passes.reinplace"
 _SELECT: Final = "torch._inductor.select_algorithm"
@@ -128,7 +129,7 @@ def _shapes_found_on_host() -> Iterator[None]:
     """What finds the shape of a result by calling torch on tensors of the card does so on CPU ones.
 
     A build without CUDA can't call its Python methods even on tensors without data. Inductor's own primitives
-    (random numbers) and its in-place writes into views do.
+    (random numbers) and its in-place writes into views do, and some operators that are made of others.
     """
     with contextlib.ExitStack() as stack:
         for operator in vars(internals.get_module(_PRIMITIVES)).values():
@@ -137,7 +138,29 @@ def _shapes_found_on_host() -> Iterator[None]:
         scatter = internals.get(f"{_REINPLACE}:_inplace_generalized_scatter")
         reinplace = internals.get_module(_REINPLACE)
         stack.enter_context(patched(reinplace, "_inplace_generalized_scatter", _on_host(scatter)))
+        call = torch.fx.Interpreter.call_function
+        stack.enter_context(patched(torch.fx.Interpreter, "call_function", _or_on_host(call)))
         yield
+
+
+def without_cuda(error: BaseException) -> bool:
+    """Whether this is how a build without CUDA refuses to work on a tensor of the card."""
+    return isinstance(error, (RuntimeError, AssertionError)) and any(sign in str(error) for sign in _NO_CUDA)
+
+
+def _or_on_host(call: Any) -> Any:
+    """A graph's node run for its shapes: on tensors of the card, or on the CPU's where this build can't."""
+
+    def call_function(interpreter: Any, target: Any, args: Any, kwargs: Any) -> Any:
+        try:
+            return call(interpreter, target, args, kwargs)
+        except (RuntimeError, AssertionError) as error:
+            if not without_cuda(error):
+                raise
+            host_args, host_kwargs = on_host((args, kwargs))
+            return on_card(call(interpreter, target, host_args, host_kwargs))
+
+    return call_function
 
 
 def _on_host(shape: Any) -> Any:

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import torch
 
-from evaluator.worker.errors import Unsupported
+from evaluator.worker.errors import Unsupported, chain
 from evaluator.worker.targets.codegen import internals
 from evaluator.worker.targets.codegen.card import Card
-from evaluator.worker.targets.codegen.device import present
+from evaluator.worker.targets.codegen.device import present, without_cuda
 from evaluator.worker.targets.codegen.host import on_cpu
 from evaluator.worker.targets.codegen.patching import patched
 from evaluator.worker.targets.codegen.twins import CARD, on_card
@@ -64,10 +64,20 @@ def inner_compiler(card: Card, note: Callable[[Generated], None]) -> Callable[..
         lower = internals.get("torch._inductor.compile_fx:compile_fx_inner")
         backward = bool(how.get("is_backward"))
         with present(card), _settings(), _kernels(note, backward):
-            lower(copy, inputs, **how)
+            _lowered(lower, copy, inputs, how)
         return _boxed(on_cpu(graph_module))
 
     return retarget
+
+
+def _lowered(lower: Callable[..., Any], copy: Any, inputs: list[Any], how: dict[str, Any]) -> None:
+    try:
+        lower(copy, inputs, **how)
+    except Exception as error:
+        if any(without_cuda(link) for link in chain(error)):
+            reason = f"this build of torch has no CUDA, and can't lower the graph without it: {error}"
+            raise Unsupported(reason.splitlines()[0]) from error
+        raise
 
 
 def _refuse_what_cannot_be_decided(graph_module: Any) -> None:

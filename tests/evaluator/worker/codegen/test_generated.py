@@ -87,6 +87,23 @@ def test_random_numbers_constants_branches_and_writes_into_views_are_generated_t
     assert any("sin" in name for name in names)
 
 
+def test_an_operator_made_of_others_is_generated_by_a_build_without_cuda_too() -> None:
+    # Its backward adds up by masked indices, an operator that takes itself apart before any tensor is looked at.
+    table = nn.Embedding(30, 8, padding_idx=0)
+    places = torch.arange(12)
+
+    def looked_up(x: torch.Tensor) -> torch.Tensor:
+        rows = torch.ops.aten._unsafe_masked_index(x, places[:, None] > 3, [places], 0.0)
+        return (rows * table(places)).sum()
+
+    with compiler() as codegen:
+        x = torch.ones(40, 8, requires_grad=True)
+        codegen.compile(looked_up, {})(x).backward()
+        assert any(kernel.backward for kernel in codegen.generated)
+    torch.testing.assert_close(x.grad[4:12], table(places[4:]).detach())
+    assert float(x.grad[:4].abs().sum()) == 0.0
+
+
 def test_two_cards_have_code_of_their_own() -> None:
     from tests.evaluator.worker.codegen.generating import sources
 
