@@ -17,7 +17,7 @@ from evaluator.verdicts.findings import (
     Moved,
     Verdicts,
 )
-from evaluator.verdicts.wording import too_few
+from evaluator.verdicts.wording import size, too_few
 from evaluator.verdicts.words import REASONS, VERDICTS, Verdict
 
 TITLES: Final[dict[Verdict, str]] = {
@@ -71,11 +71,13 @@ def cell_words(cell: CellVerdict) -> tuple[str, str, str, str]:
 
 
 def value(what: float | int | str | None, unit: str | None) -> str:
-    """A side's value with its unit; counts whole, measured numbers with three digits."""
+    """A side's value with its unit; counts whole, measured numbers and sizes (of bytes, ``B``) with three digits."""
     if what is None:
         return MISSING
     if isinstance(what, bool):
         return "yes" if what else "no"
+    if unit == "B" and isinstance(what, int):
+        return size(what)
     text = number(what) if isinstance(what, float) else str(what)
     return f"{text} {unit}" if unit and unit != "1" else text
 
