@@ -237,6 +237,8 @@ def _kernel(row: Row, builds: Builds) -> KernelUse:
         launch_hash=row["launch_hash"],
         form=row["form"],
         calls=row["calls"],
+        loads=row["loads"],
+        stores=row["stores"],
         bytes_moved=row["bytes_moved"],
         build=builds.of(row["source_sha256"], row["name"]),
     )

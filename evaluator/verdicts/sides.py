@@ -78,8 +78,8 @@ class Build:
 class KernelUse:
     """A generated or external kernel; equal ``source_hash`` means equal bodies. ``source_sha256`` names its text.
 
-    ``launch_hash``: equal means launched alike, ``bytes_moved``: what one launch reads and writes by Inductor's own
-    estimate; both None where nothing says so. ``build``: see ``Build``, None where it was not built.
+    ``launch_hash``: equal means launched alike; ``loads`` and ``stores`` in its body by Inductor's count, ``bytes_moved``:
+    what one launch reads and writes by its estimate; all None where nothing says so. ``build``: see ``Build``, None where it was not built.
     """
 
     id: int
@@ -92,6 +92,8 @@ class KernelUse:
     launch_hash: str | None = None
     form: str | None = None
     calls: int | None = None
+    loads: int | None = None
+    stores: int | None = None
     bytes_moved: int | None = None
     build: Build | None = None
 
