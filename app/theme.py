@@ -119,7 +119,7 @@ METRIC_TITLES: Final[dict[str, str]] = {
 }
 
 # What is amiss with a kernel that was built: an icon and a word of its own, which no verdict has.
-KERNEL_MARKS: Final = {"refused": ("⊘", "refused"), "spills": ("⤓", "spills"), "unbuilt": ("…", "not built")}
+KERNEL_MARKS: Final = {"refused": ("⊘", "refused"), "spills": ("⤓", "spills")}
 # Why a target has neither times nor accuracy.
 NOTHING_RAN: Final = (
     "Code generated for a card that is not there: nothing ran on it, so there is no time and no accuracy."

@@ -130,6 +130,14 @@ def _change(found: Finding | None, ratio: float | None, kind: str, verdict: str)
         return "not compared"
     if ratio is not None:
         return change_of(ratio)
+    if found.metric in theme.KERNEL_MARKS and found.candidate:
+        icon, _ = theme.KERNEL_MARKS[found.metric]
+        return f"{icon} {_moved(found, verdict)}"
+    return _moved(found, verdict)
+
+
+def _moved(found: Finding, verdict: str) -> str:
+    """What is said of a finding without a ratio."""
     if found.base is None or found.candidate is None or found.kind == "status":
         return theme.VERDICT_WORDS[verdict][1]
     if found.unit == "B" and isinstance(found.base, int) and isinstance(found.candidate, int):

@@ -154,4 +154,6 @@ def draw(database: Database, sides: Sides) -> str | None:
                 tab_of(database, sides)
     if sides.base.source_sha256 is None or sides.candidate.source_sha256 is None:
         return None
+    if sides.cell.cell.codegen:
+        return None  # the script measures code that runs
     return f"python -m evaluator repro --ab {sides.base.id} {sides.candidate.id}{database.option}"

@@ -192,8 +192,9 @@ def finding_evidence(finding: Finding) -> tuple[Evidence, ...]:
 
 
 def repro(cell: CellVerdict, context: Context) -> str | None:
-    """The command that shows a cell's difference on its own; None where a side has no evaluation."""
-    if cell.base_evaluation is None or cell.candidate_evaluation is None:
+    """The command that shows a cell's difference on its own; None where a side has no evaluation, or where nothing can be
+    run: its script measures code that runs."""
+    if cell.base_evaluation is None or cell.candidate_evaluation is None or cell.cell.codegen:
         return None
     return (
         f"python -m evaluator repro --ab {cell.base_evaluation} {cell.candidate_evaluation}"

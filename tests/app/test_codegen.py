@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,15 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import theme
+from app.matrix.words import deciding
+from app.matrix.words import said as tile_of
+from evaluator.verdicts.cells import compare_cell
+from evaluator.verdicts.policy import Policy
+from evaluator.verdicts.sides import KernelUse
 from tests.app import codegen as given
 from tests.app.conftest import Opener, said
 from tests.app.test_pages import PAGES, WHY_TABS
+from tests.evaluator.verdicts import fused
 
 Databases = Callable[[str], Path]
 
@@ -81,6 +88,22 @@ def test_the_matrix_maps_bytes_and_says_why_there_are_no_times(opens: Opener, da
     found = {row["workload"]: row for row in rows(app, "why")}
     assert (found["point.gate"]["base"], found["point.gate"]["candidate"]) == (3145728, 7340032)
     assert "regressed" in found["point.gate"]["verdict"] and "unchanged" in found["calm.w0"]["verdict"]
+
+
+def tile(base: KernelUse, candidate: KernelUse) -> str:
+    """What a tile of the map says of a cell whose kernel was ``base`` and is ``candidate``."""
+    pair = fused.codegen(fused.base_of(base), fused.candidate_of(candidate))
+    cell = compare_cell(pair, Policy(), different_builds=False, dependencies=1)
+    return str(tile_of(deciding(cell), cell, "", whole=True)["change"])
+
+
+def test_a_tile_of_spills_and_refusals_has_a_mark_of_its_own() -> None:
+    assert tile(fused.FUSED, fused.with_build(fused.FUSED, spill_stores=80)) == "⤓ +80 B"
+    assert tile(fused.FUSED, replace(fused.FUSED, build=fused.refused())) == "⊘ 0 → 1"
+    assert tile(fused.with_build(fused.FUSED, spill_stores=80), fused.FUSED) == "-80 B"
+    assert tile(
+        fused.triton("triton_poi_fused_add_0", 3, "a"), fused.triton("triton_poi_fused_add_0", 7, "b")
+    ) == ("+4.19 MB")
 
 
 def test_targets_can_be_told_apart_where_there_are_several(opens: Opener, databases: Databases) -> None:
@@ -159,6 +182,8 @@ def test_why_shows_both_sides_of_a_lost_fusion(opens: Opener, databases: Databas
     assert not app.exception
     fusion, kernels = tables(app)[-2:]
     (row,) = fusion.to_dict("records")
+    # Its script would measure code that can't be run.
+    assert "repro --ab" not in said(app)
     assert (row["change"], row["base"], row["more"]) == ("≠ lost", given.ONE["name"], "+4.19 MB")
     assert row["candidate"] == f"{given.TWO[0]['name']}, {given.TWO[1]['name']}"
     assert set(kernels["change"]) == {"+ added", "− removed"}
