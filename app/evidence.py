@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app import files as kept_files
+from app import kernels as kernel_rows
 from app import tables, theme
 from app.data import Database
 from db.queries.why import EvaluationRecord
@@ -111,9 +112,11 @@ def kernels(database: Database, record: EvaluationRecord) -> None:
         return
     kinds = found["kind"].value_counts()
     caption = ", ".join(f"{n} {theme.literal(str(kind))}" for kind, n in kinds.items())
+    found = kernel_rows.worded(found)
     columns = {
         "name": tables.text("name", width=340),
         "kind": tables.text("kind", width=80),
+        **kernel_rows.columns(found),
         "graph": tables.text("graph", width=70),
         "origin": tables.text("origin", width=90),
         "source_hash": tables.text(
@@ -123,7 +126,12 @@ def kernels(database: Database, record: EvaluationRecord) -> None:
     row = tables.show(
         found, columns, key=f"kernels-{record.id}", rows=8, pick="row", csv="kernels.csv", caption=caption
     )
-    source = found.iloc[row or 0]["source_sha256"]
+    picked = found.iloc[row or 0]
+    if pd.notna(picked["build"]):
+        kept_files.shown(
+            kernel_rows.build_lines(record.builds.set_index("id").loc[int(picked["build"])].to_dict())
+        )
+    source = picked["source_sha256"]
     if isinstance(source, str):
         kept_files.content(database, "kernel_source", source, key=f"kernel-{record.id}")
     else:

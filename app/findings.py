@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from app import theme
 from db.queries.why import EvaluationRecord
+from evaluator.verdicts.words import is_codegen
 
 NOTHING: Final = "nothing was compiled"
 
@@ -27,7 +28,8 @@ class Finding:
 
 def findings(record: EvaluationRecord) -> list[Finding]:
     """Bad news first, in the order in which one would ask."""
-    found = [*_of_status(record), *_of_compilation(record), *_of_breaks(record), *_of_accuracy(record)]
+    found = [*_of_status(record), *_of_compilation(record), *_of_breaks(record), *_of_builds(record)]
+    found += [Finding("note", theme.NOTHING_RAN)] if is_codegen(record.target) else _of_accuracy(record)
     order = {"bad": 0, "note": 1, "good": 2}
     return sorted(found, key=lambda finding: order[finding.tone])
 
@@ -105,6 +107,24 @@ def _of_breaks(record: EvaluationRecord) -> list[Finding]:
     if events:
         text += f"; {theme.counted(events, 'break')} happened"
     return [Finding("note", f"{text}.")]
+
+
+def _of_builds(record: EvaluationRecord) -> list[Finding]:
+    """What Triton or ptxas refused, and what spills, of the kernels that were built."""
+    if record.builds.empty:
+        return []
+    refused = int(record.builds["error"].notna().sum())
+    spilling = int((record.builds[["spill_stores", "spill_loads"]].sum(axis=1) > 0).sum())
+    found = []
+    if refused:
+        n = theme.counted(refused, "kernel")
+        found.append(Finding("bad", f"Triton or ptxas refused {n}: see Kernels for why."))
+    if spilling:
+        n = f"{theme.counted(spilling, 'kernel')} {'spills' if spilling == 1 else 'spill'}"
+        found.append(Finding("note", f"{n} registers to memory."))
+    if not refused and not spilling:
+        found.append(Finding("good", "Every kernel was built, and none spills."))
+    return found
 
 
 def _of_accuracy(record: EvaluationRecord) -> list[Finding]:

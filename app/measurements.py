@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -10,13 +12,15 @@ from app import files as kept_files
 from app.data import Database
 from app.pair import numbers as pair_numbers
 from db.queries.why import EvaluationRecord
+from evaluator.verdicts.words import is_codegen
 
 
 def times(database: Database, record: EvaluationRecord) -> None:
     """Where a cold compile went, and every metric over its replicas."""
     found = record.summaries
     if found.empty:
-        st.info("Nothing was measured: see the probes for what failed.")
+        never = theme.NOTHING_RAN if is_codegen(record.target) else None
+        st.info(never or "Nothing was measured: see the probes for what failed.")
         return
     parts = pair_numbers.phase_parts(found)
     if parts:
@@ -53,7 +57,8 @@ def accuracy(database: Database, record: EvaluationRecord) -> None:
     """Errors to float64, eager's beside the compiled code's, and leaves that differ in form."""
     found = record.accuracy
     if found.empty:
-        st.info("Accuracy was not measured for this evaluation.")
+        never = theme.NOTHING_RAN if is_codegen(record.target) else None
+        st.info(never or "Accuracy was not measured for this evaluation.")
     else:
         numbers = ("max_abs", "max_rel", "rmse_fp64", "eager_rmse_fp64")
         shown = found.assign(**{name: [theme.number(v) for v in found[name]] for name in numbers})
@@ -127,5 +132,13 @@ def environment(database: Database, record: EvaluationRecord) -> None:
         f"Environment {theme.literal(record.environment[:16])} · variant {theme.literal(record.variant)}"
     )
     kept_files.fields(
-        {"compile options": record.options, **record.environment_fields}, key=f"fields-{record.id}"
+        {"compile options": record.options, **card(record), **record.environment_fields},
+        key=f"fields-{record.id}",
     )
+
+
+def card(record: EvaluationRecord) -> dict[str, Any]:
+    """What the walk says of the card that its code was generated for, and what attention became on it."""
+    extra = (record.facts or {}).get("extra")
+    known = extra if isinstance(extra, dict) else {}
+    return {name: known[name] for name in ("gpu", "attention") if known.get(name)}

@@ -13,6 +13,7 @@ from app import tables, theme
 from app.data import Database, read
 from app.findings import note
 from db.queries import run_details
+from evaluator.verdicts.words import is_codegen
 
 SAMPLES_A_PAGE: Final = 200
 
@@ -26,6 +27,8 @@ def cells(database: Database, run: int) -> None:
     shown = with_words(found)
     # A column that says the same in every row is left to the CSV.
     varying = [name for name in ("variant", "target", "torch") if found[name].nunique() > 1]
+    if "target" not in varying and is_codegen(found["target"].iloc[0]):
+        varying.insert(0, "target")
     columns: dict[str, Any] = {
         "workload": tables.text("workload", width=165),
         "bucket": tables.text("bucket", width=120),
@@ -82,6 +85,8 @@ def with_words(found: pd.DataFrame) -> pd.DataFrame:
 def _note(row: dict[Any, Any]) -> str | None:
     if isinstance(row["reason"], str) and row["status"] != "ok":
         return str(row["reason"])
+    if is_codegen(row["target"]):
+        return note(row) or "generated and built, never run: no times"
     return note(row) or ("captures only, no claim of speed" if row["evidence_only"] else None)
 
 

@@ -111,7 +111,24 @@ METRIC_TITLES: Final[dict[str, str]] = {
     "backward_graphs": "Backward graphs",
     "guards": "Guards",
     "kernels": "Kernels",
+    "fusion": "Fusions",
+    "bytes_moved": "Bytes moved (estimate)",
+    "registers": "Registers, at most",
+    "spills": "Registers spilled",
+    "refused": "Refused kernels",
 }
+
+# What is amiss with a kernel that was built: an icon and a word of its own, which no verdict has.
+KERNEL_MARKS: Final = {"refused": ("⊘", "refused"), "spills": ("⤓", "spills")}
+# Why a target has neither times nor accuracy.
+NOTHING_RAN: Final = (
+    "Code generated for a card that is not there: nothing ran on it, so there is no time and no accuracy."
+)
+
+
+def kernel_mark(what: str) -> str:
+    """``⊘ refused``, ``⤓ spills``: an icon and a word."""
+    return " ".join(KERNEL_MARKS[what])
 
 
 def status_text(status: str | None) -> str:

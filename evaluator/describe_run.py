@@ -89,6 +89,13 @@ def _facts(facts: Document) -> Iterator[str]:
         yield "compiled nothing: it reused the code of earlier buckets"
     if facts.get("recompile_limit_hit"):
         yield f"the recompile limit was hit; frames that then ran eager here: {facts.get('ran_eager')}"
+    gpu = facts.get("gpu")
+    if isinstance(gpu, dict):
+        figures = ", ".join(f"{name} {value}" for name, value in gpu.items())
+        yield f"generated for a card that is not there, so nothing ran on it: {figures}"
+    for one in facts.get("attention") or ():
+        if isinstance(one, dict):
+            yield f"attention: {one.get('backend')} ({one.get('why')})"
     if facts.get("second_walk_compiles"):
         yield f"unstable: the second walk compiled {facts['second_walk_compiles']} more time(s)"
 

@@ -13,7 +13,7 @@ from evaluator.verdicts.findings import CellVerdict, Verdicts
 from evaluator.verdicts.noise import USUAL_REPLICAS, detectable, floor
 from evaluator.verdicts.policy import GATING_TIMES, Policy
 from evaluator.verdicts.sides import CellName, Pair
-from evaluator.verdicts.words import FAILED, REASONS
+from evaluator.verdicts.words import FAILED, REASONS, is_codegen
 
 # What is known of a cell, worst gap first: an icon, and what is said. Each cell has one.
 STATES: Final[dict[str, tuple[str, str]]] = {
@@ -87,7 +87,10 @@ def chosen(frame: pd.DataFrame, choice: str) -> pd.DataFrame:
         "failed": frame["state"] == "failed",
         "not compared": ~frame["compared"].astype("bool"),
         "stale": stale(frame),
-        "not calibrated": frame["calibrated"].isna() & ~frame["state"].isin(list(_MISSING)),
+        # What never runs has no times to calibrate.
+        "not calibrated": frame["calibrated"].isna()
+        & ~frame["state"].isin(list(_MISSING))
+        & ~frame["target"].map(is_codegen).astype("bool"),
     }
     return frame[masks[choice]] if choice in masks else frame
 

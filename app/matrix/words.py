@@ -7,6 +7,7 @@ from typing import Any, Final
 from app import theme
 from evaluator.report import phrases
 from evaluator.verdicts.findings import CellVerdict, Finding
+from evaluator.verdicts.wording import size
 from evaluator.verdicts.words import BAD, REASONS
 
 # How a tile is drawn: filled by its ratio; filled faintly, since nothing is settled; hatched; or crossed out.
@@ -129,8 +130,20 @@ def _change(found: Finding | None, ratio: float | None, kind: str, verdict: str)
         return "not compared"
     if ratio is not None:
         return change_of(ratio)
+    if found.metric in theme.KERNEL_MARKS and found.candidate:
+        icon, _ = theme.KERNEL_MARKS[found.metric]
+        return f"{icon} {_moved(found, verdict)}"
+    return _moved(found, verdict)
+
+
+def _moved(found: Finding, verdict: str) -> str:
+    """What is said of a finding without a ratio."""
     if found.base is None or found.candidate is None or found.kind == "status":
         return theme.VERDICT_WORDS[verdict][1]
+    if found.unit == "B" and isinstance(found.base, int) and isinstance(found.candidate, int):
+        # The difference alone: two sizes have no place in a tile.
+        more = found.candidate - found.base
+        return f"{'+' if more > 0 else ''}{size(more)}" if more else size(found.base)
     if found.base == found.candidate:
         return _value(found.base)
     return f"{_value(found.base)} → {_value(found.candidate)}"
@@ -139,6 +152,8 @@ def _change(found: Finding | None, ratio: float | None, kind: str, verdict: str)
 def _value(value: float | int | str | None, unit: str = "") -> str:
     if isinstance(value, str):
         return value
+    if unit == "B" and isinstance(value, int):
+        return size(value)
     if not isinstance(value, float):
         return theme.count(value)
     text = theme.number(value, 4)

@@ -11,12 +11,13 @@ from app import files as kept_files
 from app import tables, theme
 from app.data import Database
 from app.pair import evidence as pair_evidence
+from app.pair import kernels as pair_kernels
 from app.pair import measurements as pair_measurements
 from app.pair import numbers as pair_numbers
 from app.pair import rows as pair_rows
 from app.pair.page import Sides
 from db.queries.why import EvaluationRecord
-from evaluator.verdicts.diffs import other_kernels
+from evaluator.verdicts.diffs import other_kernels, other_layers
 from evaluator.verdicts.words import BAD
 
 
@@ -45,7 +46,7 @@ def cards(sides: Sides) -> list[tuple[str, str, str]]:
     others = {
         "Break sites": any(one.change != "moved" for one in found.breaks),
         "Recompiles": bool(found.guards),
-        "Kernels": bool(other_kernels(found.kernels)),
+        "Kernels": bool(other_kernels(found.kernels) or other_layers(found.kernels)),
     }
     # Two zeros of which one was not reached are no agreement.
     partly = sides.why_not is not None or any(pair_rows.gap(record) for _, record in sides.both)
@@ -134,7 +135,7 @@ TABS: Final[Mapping[str, Callable[[Database, Sides], None]]] = {
     "Findings": findings,
     "Graph breaks": pair_evidence.breaks,
     "Recompiles": pair_evidence.recompiles,
-    "Kernels": pair_evidence.kernels,
+    "Kernels": pair_kernels.kernels,
     "Times": pair_measurements.times,
     "Accuracy": pair_measurements.accuracy,
     "Probes and logs": pair_measurements.probes,
@@ -153,4 +154,6 @@ def draw(database: Database, sides: Sides) -> str | None:
                 tab_of(database, sides)
     if sides.base.source_sha256 is None or sides.candidate.source_sha256 is None:
         return None
+    if sides.cell.cell.codegen:
+        return None  # the script measures code that runs
     return f"python -m evaluator repro --ab {sides.base.id} {sides.candidate.id}{database.option}"

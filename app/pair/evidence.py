@@ -1,26 +1,19 @@
-"""What the compiler did in two evaluations: the tabs of Why for breaks, recompiles and kernels, side by side."""
+"""What the compiler did in two evaluations: the tabs of Why for breaks and recompiles, side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from app import evidence, tables
 from app import files as kept_files
-from app.data import MOST_SHOWN_BYTES, Database, artifact
+from app.data import Database
 from app.pair import rows as pair_rows
 from app.pair.page import Sides
 from db.queries.why import EvaluationRecord
-from evaluator.report.diffs import source_diff
-
-# A diff beyond this many lines is not read on a page; both sources can be saved.
-MOST_DIFF_LINES: Final = 2_000
-DIFF: Final = "Difference"
-BESIDE: Final = "Side by side"
-
 
 Draw = Callable[[Database, EvaluationRecord], None]
 
@@ -110,82 +103,6 @@ def recompiles(database: Database, sides: Sides) -> None:
             if one is not None:
                 lines = [("failed", one["reason"]), ("guard", one["guard"])]
                 kept_files.shown("\n".join(f"{k}: {v}" for k, v in lines if isinstance(v, str)))
-
-
-def kernels(database: Database, sides: Sides) -> None:
-    """Kernels added, removed, changed, renamed and the same; the picked one's sources, as a difference or whole."""
-    if not comparable(database, sides, evidence.kernels):
-        return
-    found = pair_rows.kernels(sides.pair, sides.cell.differences)
-    if found.empty:
-        st.info(pair_rows.none("kernels", sides.base, sides.candidate))
-        return
-    carried = [word.lower() for word, record in sides.both if (record.facts or {}).get("reused_code")]
-    if carried:
-        st.caption(
-            f"Of the {' and the '.join(carried)}: kernels that earlier buckets left, whose code this one runs."
-        )
-    columns = {
-        "change": tables.text("change", width=95),
-        "name": tables.text("name", width=430),
-        "kind": tables.text("kind", width=80),
-        "body": tables.text(
-            "body", width=80, help="by hash: without the kernel's name, imports, paths and metadata"
-        ),
-    }
-    row = tables.show(
-        found,
-        columns,
-        key=f"pair-kernels-{_key(sides)}",
-        rows=8,
-        pick="row",
-        csv="kernels-compared.csv",
-        caption=f"{pair_rows.counted(found, 'kernels')} Pick one to compare its sources.",
-    )
-    _sources(database, sides, found.iloc[row or 0])
-
-
-def _sources(database: Database, sides: Sides, picked: pd.Series[Any]) -> None:
-    hashes = [picked[f"{side}_source"] for side in ("base", "candidate")]
-    kept = [one if isinstance(one, str) else None for one in hashes]
-    if not any(kept):
-        st.info("No source is kept of this kernel: external functions have none.")
-        return
-    base, candidate = kept
-    if base is not None and candidate is not None:
-        how = st.segmented_control(
-            "Sources",
-            (DIFF, BESIDE),
-            default=DIFF,
-            key=f"pair-how-{_key(sides)}",
-            label_visibility="collapsed",
-        )
-        if how != BESIDE:
-            _difference(database, base, candidate, equal_body=picked["body"] == "equal")
-            return
-    for column, (word, _), sha256 in zip(st.columns(2), sides.both, kept, strict=True):
-        with column:
-            st.caption(word)
-            if sha256 is None:
-                st.info("This side has no such kernel.")
-            else:
-                kept_files.content(database, "kernel_source", sha256, key=f"pair-{word}-{_key(sides)}")
-
-
-def _difference(database: Database, base: str, candidate: str, *, equal_body: bool) -> None:
-    """The unified diff of two sources, as code."""
-    if base == candidate:
-        st.info("The sources are the same, character by character.")
-        return
-    if equal_body:
-        st.caption("The bodies are equal: only a name, imports, paths or metadata (signature, sizes) differ.")
-    texts = [
-        artifact(database, one)[:MOST_SHOWN_BYTES].decode("utf-8", "replace") for one in (base, candidate)
-    ]
-    diff = source_diff(texts[0], texts[1], MOST_DIFF_LINES)
-    kept_files.shown(
-        diff or "The first part of the sources is the same; save both to compare the rest.", "diff"
-    )
 
 
 def _beside(texts: list[str | None]) -> None:

@@ -17,7 +17,8 @@ def times(database: Database, sides: Sides) -> None:
     """Where both cold compiles went, and every metric of both with what the verdict says of it."""
     found = pair_numbers.metrics(sides.base, sides.candidate, sides.cell)
     if found.empty:
-        st.info("Neither side measured anything: see the probes for what failed.")
+        never = theme.NOTHING_RAN if sides.cell.cell.codegen else None
+        st.info(never or "Neither side measured anything: see the probes for what failed.")
         return
     names = [word for word, _ in sides.both]
     stacked = pair_numbers.phases(sides.both)
@@ -56,7 +57,8 @@ def accuracy(database: Database, sides: Sides) -> None:
             kept_files.shown(f"{theme.verdict_text(one.verdict, one.confirmed)}: {one.text}")
     found = pair_numbers.accuracy(sides.base, sides.candidate)
     if found.empty:
-        st.info("Accuracy was not measured on either side.")
+        never = theme.NOTHING_RAN if sides.cell.cell.codegen else None
+        st.info(never or "Accuracy was not measured on either side.")
         return
     columns = {
         "series": tables.text("series", width=130),

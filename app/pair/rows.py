@@ -11,11 +11,13 @@ from typing import Any, Final, TypeVar
 import pandas as pd
 
 from app import theme
+from app.kernels import between
 from app.matrix.words import left_open
 from db.queries.why import EvaluationRecord
 from evaluator.report import phrases
-from evaluator.verdicts.findings import CellVerdict, Differences, Evidence, Finding
+from evaluator.verdicts.findings import CellVerdict, Differences, Evidence, Finding, FusionChange
 from evaluator.verdicts.sides import BreakSite, GuardFailure, KernelUse, Pair, Side
+from evaluator.verdicts.wording import size
 from evaluator.verdicts.words import BAD
 
 # A change in the evidence as an icon and a word; what is listed first.
@@ -23,6 +25,8 @@ CHANGES: Final[dict[str, str]] = {
     "added": "+ added",
     "removed": "− removed",
     "changed": "≠ changed",
+    "relaunched": "≠ relaunched",
+    "rebuilt": "≠ rebuilt",
     "moved": "→ moved",
     "renamed": "~ renamed",
     "same": "= the same",
@@ -40,6 +44,8 @@ def value(what: float | int | str | None, unit: str | None) -> str:
         return theme.MISSING
     if isinstance(what, str):
         return what
+    if unit == "B" and isinstance(what, int):
+        return size(what)
     return f"{what:,}" if isinstance(what, int) else theme.quantity(what, unit or "")
 
 
@@ -178,18 +184,17 @@ def guards(pair: Pair, found: Differences) -> pd.DataFrame:
 
 
 def kernels(pair: Pair, found: Differences) -> pd.DataFrame:
-    """Kernels: change, name, kind, body (whether equal), base_source, candidate_source (SHA-256 of the texts)."""
-    rows: list[Row] = [
-        {
-            "change": CHANGES[one.change],
-            "name": one.name,
-            "kind": one.kind,
-            "body": {"changed": "differs", "renamed": "equal"}.get(one.change),
-            "base_source": one.base_source,
-            "candidate_source": one.candidate_source,
-        }
-        for one in found.kernels
-    ]
+    """Kernels: change, name, kind, body (whether equal), base_source, candidate_source (SHA-256 of the texts); and as text of
+    one side or both, missing where neither has it: form, moves, loads, registers, spilled, shared, cubin, machine_code, amiss.
+    """
+    known = [{one.id: one for one in _side(side).kernels} for side in (pair.base, pair.candidate)]
+    rows: list[Row] = []
+    for change in found.kernels:
+        ids = _ids(change.evidence)
+        both = (known[0].get(ids["base_id"]), known[1].get(ids["candidate_id"]))
+        row = {"change": CHANGES[change.change], "name": change.name, "kind": change.kind}
+        row["body"] = "differs" if change.change == "changed" else "equal" if all(both) else None
+        rows.append({**row, **_sources(*both), **between(*both)})
     left = list(_same(_side(pair.base).kernels, found.kernels, "base"))
     for one in _same(_side(pair.candidate).kernels, found.kernels, "candidate"):
         match = next((o for o in left if (o.source_hash, o.name) == (one.source_hash, one.name)), None)
@@ -197,10 +202,27 @@ def kernels(pair: Pair, found: Differences) -> pd.DataFrame:
             left.remove(match)
         row = {"change": CHANGES["same"], "name": one.name, "kind": one.kind}
         row["body"] = "equal" if one.source_hash else None
-        sources = {"base_source": match and match.source_sha256, "candidate_source": one.source_sha256}
-        rows.append({**row, **sources})
-    names = ("change", "name", "kind", "body", "base_source", "candidate_source")
+        rows.append({**row, **_sources(match, one), **between(match, one)})
+    names = ("change", "name", "kind", "body", "base_source", "candidate_source", *between(None, None))
     return _ordered(rows, names)
+
+
+def _sources(base: KernelUse | None, candidate: KernelUse | None) -> Row:
+    return {
+        "base_source": base and base.source_sha256,
+        "candidate_source": candidate and candidate.source_sha256,
+    }
+
+
+def fusion(one: FusionChange) -> Row:
+    """A fusion that was lost or gained as a row: change, base, candidate (the kernels' names), more (bytes moved)."""
+    sign = "+" if (one.more_bytes or 0) > 0 else ""
+    return {
+        "change": {"lost": "≠ lost", "gained": "≠ gained"}[one.change],
+        "base": ", ".join(one.base),
+        "candidate": ", ".join(one.candidate),
+        "more": None if one.more_bytes is None else f"{sign}{size(one.more_bytes)}",
+    }
 
 
 def _ordered(rows: Iterable[Row], names: Sequence[str]) -> pd.DataFrame:

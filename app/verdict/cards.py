@@ -6,12 +6,13 @@ Every aggregate is over the cells that both sides have, and says how many those 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from app import theme
 from evaluator.verdicts.findings import CellVerdict, Finding, Verdicts
+from evaluator.verdicts.wording import size
 from evaluator.verdicts.words import BAD
 
 # The time of a call: on the device where the device's clock was read, else of the whole.
@@ -33,8 +34,10 @@ class Card:
 
 
 def cards(verdicts: Verdicts) -> tuple[Card, ...]:
-    """The cards, in the order in which they matter."""
+    """The cards, in the order in which they matter; of what never ran those that need no time."""
     cells = verdicts.cells
+    if cells and all(cell.cell.codegen for cell in cells):
+        return (correctness(cells), moved(cells), spills(cells), refused(cells), graphs(cells))
     return (
         correctness(cells),
         ratio_card("Compiled call", of_metric(cells, LATENCY), "latency"),
@@ -46,7 +49,12 @@ def cards(verdicts: Verdicts) -> tuple[Card, ...]:
 
 def correctness(cells: Iterable[CellVerdict]) -> Card:
     """How many of the compared cells are as right on the candidate as on the base."""
-    compared = [cell for cell in cells if cell.compared]
+    # What never ran has no results; whether it still compiles counts.
+    compared = [
+        cell
+        for cell in cells
+        if cell.compared and (not cell.cell.codegen or cell.verdict in ("newly_failing", "fixed"))
+    ]
     failing = wrong = unjudged = drifted = 0
     for cell in compared:
         by = {one.metric: one for one in cell.findings}
@@ -68,10 +76,48 @@ def correctness(cells: Iterable[CellVerdict]) -> Card:
     return Card(
         "Correctness",
         f"{right:,} of {len(compared):,}" if compared else theme.MISSING,
-        detail or ("as right as the base" if compared else "no cell compared"),
+        detail or ("as right as the base" if compared else "○ no result to judge"),
         "Compared cells whose results are as right on the candidate as on the base. Not judged: a side has no "
         "accuracy result. Outputs differ: those of the two sides, by more than twice the tolerance.",
     )
+
+
+def moved(cells: Iterable[CellVerdict]) -> Card:
+    """What Triton's kernels move by Inductor's estimate, in all."""
+    return _summed(
+        "Bytes moved", cells, "bytes_moved", size, "Inductor's own estimate of what kernels read and write"
+    )
+
+
+def spills(cells: Iterable[CellVerdict]) -> Card:
+    """What kernels spill for want of registers, in all."""
+    return _summed(
+        "Spills", cells, "spills", size, "bytes that threads write to memory and back for want of registers"
+    )
+
+
+def refused(cells: Iterable[CellVerdict]) -> Card:
+    """How many kernels Triton or ptxas refused."""
+    return _summed("Refused kernels", cells, "refused", str, "kernels that Triton or ptxas did not build")
+
+
+def _summed(
+    label: str, cells: Iterable[CellVerdict], metric: str, said: Callable[[int], str], what: str
+) -> Card:
+    """The sum over the cells that both sides have, the candidate's, and what it was on the base."""
+    of = f"Sum over the cells compared: {what}."
+    found = [
+        (one, one.base, one.candidate)
+        for cell in cells
+        for one in cell.findings
+        if one.metric == metric and isinstance(one.base, int) and isinstance(one.candidate, int)
+    ]
+    if not found:
+        return Card(label, theme.MISSING, "○ not compared", of)
+    before, after = sum(base for _, base, _ in found), sum(candidate for _, _, candidate in found)
+    worse = sum(one.verdict in BAD for one, _, _ in found)
+    parts = [f"base {said(before)}", theme.counted(len(found), "cell")]
+    return Card(label, said(after), " · ".join([*parts, *([f"▲ {worse} worse"] if worse else [])]), of)
 
 
 def cold(cells: Sequence[CellVerdict]) -> Card:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pandas as pd
 import streamlit as st
 
-from app import choices, comparing, links, state, tables, theme
+from app import choices, comparing, links, state, tables, targets, theme
 from app.comparing import Compared
 from app.coverage import frames as coverage_frames
 from app.coverage import parts as coverage_parts
@@ -124,7 +124,8 @@ def page(database: Database) -> None:
     staleness(found, cells)
     part = choices.pick("Look at", "part", PARTS, what="part", page="coverage", bar=True)
     if part == "cells":
-        cell_table(database, cells)
+        target = targets.pick(cells["target"], page="coverage")
+        cell_table(database, targets.only(cells, target))
     elif part == "noise":
         coverage_parts.noise(database, found, noise)
     else:

@@ -7,7 +7,7 @@ from typing import Final
 import pandas as pd
 import streamlit as st
 
-from app import choices, comparing, drawing, links, state, theme
+from app import choices, comparing, drawing, links, state, targets, theme
 from app.comparing import Compared
 from app.data import Database
 from app.matrix import chart as matrix_chart
@@ -51,7 +51,7 @@ def coverage(found: Compared, shown: pd.DataFrame, metric: str) -> None:
 
 
 def heat_map(found: Compared, shown: pd.DataFrame, *what: str) -> int | None:
-    """The map; the cell of the clicked tile. ``what``: the metric and the choice of cells that ``shown`` is of."""
+    """The map; the cell of the clicked tile. ``what``: the metric, the choice of cells and the target that ``shown`` is of."""
     drawn = matrix_chart.worst_rows(shown)
     about = ("matrix", *found.key, *what)
     selected = drawing.draw(
@@ -90,15 +90,16 @@ def page(database: Database) -> None:
     if not found.verdicts.cells:
         st.info("Neither side has evaluated a cell.")
         return
+    target = targets.pick({cell.cell.target for cell in found.verdicts.cells}, page="matrix")
     metric, only, goes = choose(found)
-    every = matrix_frames.rows(found.verdicts, found.pairs, metric)
+    every = targets.only(matrix_frames.rows(found.verdicts, found.pairs, metric), target)
     coverage(found, every, metric)
     shown = every[every["bad"]] if only == "regressed" else every
     if shown.empty:
         st.info("No cell that was compared regressed in this.")
         return
     lines = courses(database, found, shown, metric)
-    for picked in (heat_map(found, shown, metric, only), table(found, shown, lines)):
+    for picked in (heat_map(found, shown, metric, only, target or ""), table(found, shown, lines)):
         if picked is not None and picked in set(shown["cell"]):
             open_cell(database, shown, picked, goes)
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import streamlit as st
 
-from app import data, empty, state
+from app import data, empty, state, theme
 from app.data import Database, read
 from app.trends import controls as trend_controls
 from app.trends import panels as trend_panels
@@ -16,6 +16,7 @@ from app.trends import tables as trend_tables
 from app.trends.panels import Specs
 from app.trends.shown import Recorded, Shown
 from db.queries import trends
+from evaluator.verdicts.words import is_codegen
 
 TABS: Final = ("Ratios", "Pass rate", "Breaks and recompiles", "Compile phases", "Cells")
 
@@ -75,6 +76,8 @@ def page(database: Database) -> None:
     if not of.points:
         st.info("Nothing was evaluated with this target, variant and machine: choose others.")
         return
+    if is_codegen(scope.target):
+        st.info(theme.NOTHING_RAN)
     reference = trend_controls.pick_reference(of)
     shown, drawn = _shown(database.url, database.stamp, scope, metric, reference, of)
     at = trend_controls.picked_point(of, shown.same)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pandas as pd
 import streamlit as st
 
-from app import choices, comparing, drawing, links, state, tables, theme
+from app import choices, comparing, drawing, links, state, tables, targets, theme
 from app.comparing import Compared
 from app.data import Database
 from app.verdict import answer, frames
@@ -69,7 +69,11 @@ def columns_of(group: str, shown: pd.DataFrame) -> dict[str, Any]:
 
 def findings(database: Database, found: Compared) -> None:
     """The findings of one group, worst first; a row opens its evidence."""
-    groups = frames.grouped(found.verdicts)
+    target = targets.pick({cell.cell.target for cell in found.verdicts.cells}, page="verdict")
+    groups = {
+        group: [row for row in rows if target in (None, row.cell.cell.target)]
+        for group, rows in frames.grouped(found.verdicts).items()
+    }
     group = pick_group(groups)
     shown = frames.table(groups[group])
     if shown.empty:
@@ -100,7 +104,12 @@ def forest(database: Database, found: Compared) -> None:
     """Every cell's ratio of one metric, with its interval; a row opens its evidence."""
     metrics = frames.metrics_with_ratios(found.verdicts)
     if not metrics:
-        st.caption("No time has an interval on both sides: that takes 4 replicas a side.")
+        never = all(cell.cell.codegen for cell in found.verdicts.cells)
+        st.caption(
+            theme.NOTHING_RAN
+            if never
+            else "No time has an interval on both sides: that takes 4 replicas a side."
+        )
         return
     left, right = st.columns([1, 3], vertical_alignment="bottom")
     with left:

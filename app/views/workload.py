@@ -13,6 +13,7 @@ from app.workload.columns import columns
 from app.workload.frames import in_order, remarks
 from app.workload.panels import PARTS, REPLICAS, Shown
 from db.queries import history, versions
+from evaluator.verdicts.words import is_codegen
 
 
 def open_evaluation(newest: pd.DataFrame, evaluation: float | None) -> None:
@@ -66,7 +67,10 @@ def page(database: Database) -> None:
     st.caption(PARTS[part])
     about = (filters.workload, filters.target, filters.variant, filters.machine)
     shown = Shown(database, about, newest, filters.choices, versions.in_order(newest["torch"]))
-    open_evaluation(newest, panels.draw(part, shown))
+    if is_codegen(filters.target) and part not in panels.WITHOUT_A_RUN:
+        st.info(theme.NOTHING_RAN)
+    else:
+        open_evaluation(newest, panels.draw(part, shown))
     st.caption(" ".join(remarks(found, newest, filters.choices.older, replicas=part in REPLICAS)))
     open_evaluation(newest, table(part, shown))
 

@@ -9,7 +9,7 @@ import pandas as pd
 from app import tables, theme
 from app.data import read
 from app.workload import measures
-from app.workload.panels import MEMORY, PHASES, Shown
+from app.workload.panels import COSTS, MEMORY, PHASES, Shown
 from db.queries import history
 
 
@@ -40,9 +40,11 @@ def columns(part: str, shown: Shown) -> tuple[pd.DataFrame, dict[str, Any]]:
         }
     else:
         frame = shown.with_kernels() if part == "Kernels" else shown.newest
-        counted = {"Graphs": ("graphs", "graph_breaks", "recompiles"), "Kernels": ("generated", "extern")}[
-            part
-        ]
+        own = [name for name in COSTS if name in frame and frame[name].notna().any()]
+        counted = {
+            "Graphs": ("graphs", "graph_breaks", "recompiles"),
+            "Kernels": ("generated", "extern", *own),
+        }[part]
         return frame, {name: tables.whole(theme.metric_title(name).lower(), width=90) for name in counted}
     wide = shown.summary(*made).pivot(index="evaluation", columns="metric", values="median")
     return shown.newest.join(wide.reindex(columns=list(made)), on="evaluation"), made

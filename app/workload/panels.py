@@ -39,6 +39,15 @@ PARTS: Final = {
     "Memory": "Growth of peak host memory: of a cold compile, of its compilers, and of steady calls.",
 }
 
+# Parts that have something to show of code that never ran.
+WITHOUT_A_RUN: Final = ("Graphs", "Kernels")
+# What is known of kernels without running them -> title of its chart.
+COSTS: Final = {
+    "bytes_moved": "bytes moved (Inductor's estimate)",
+    "registers": "registers of a thread, at most",
+    "spilled": "bytes spilled",
+    "refused": "kernels that were refused",
+}
 # Parts whose charts show replicas, and intervals of their medians.
 REPLICAS: Final = ("Times", "Pays off", "Memory")
 
@@ -72,9 +81,11 @@ class Shown:
         return read(self.database, history.failed_probes, self.ids)
 
     def with_kernels(self) -> pd.DataFrame:
-        """``newest`` with the columns generated and extern: none of a walk that has evidence is 0."""
+        """``newest`` with the columns generated and extern, of which none of a walk that has evidence is 0, and those of
+        ``history.kernel_costs``."""
         counted = read(self.database, history.kernel_counts, self.ids)
         found = self.newest.merge(counted, on="evaluation", how="left")
+        found = found.merge(read(self.database, history.kernel_costs, self.ids), on="evaluation", how="left")
         known = found["graphs"].notna()
         return found.assign(**{name: found[name].fillna(0).where(known) for name in ("generated", "extern")})
 
@@ -132,7 +143,13 @@ def _kernels(shown: Shown) -> float | None:
         (title, measures.counts(newest, column, own=True))
         for title, column in (("generated kernels", "generated"), ("extern calls", "extern"))
     ]
-    return _counts(shown, drawn)
+    picked = _counts(shown, drawn)
+    # Two more where anything of the kind is known, which most targets don't tell.
+    known = {column: title for column, title in COSTS.items() if newest[column].notna().any()}
+    if not known:
+        return picked
+    more = [(title, measures.counts(newest, column, own=True)) for column, title in COSTS.items()]
+    return _counts(shown, more[:2]) or _counts(shown, more[2:]) or picked
 
 
 def _accuracy(shown: Shown) -> float | None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, RowMapping, Table, Text, and_, cast, false, or_, select
 
 from db import facts
+from db.queries.evaluated_builds import NO_BUILDS, Builds, builds
 from db.queries.evaluated_probes import Failures, accuracies, accuracy_result, differences, failures
 from db.queries.frames import lists
 from db.session import Reads
@@ -69,6 +70,7 @@ def evaluated(reads: Reads, places: Iterable[Place]) -> dict[Place, dict[CellNam
         breaks=_by(_of_walks(reads, GRAPH_BREAK, scope)),
         recompiles=_by(_of_walks(reads, RECOMPILE, scope)),
         kernels=_by(_of_walks(reads, KERNEL, scope)),
+        builds=builds(reads, scope),
         traces=_first(_traces(reads, scope)),
         series=_series(_of_evaluations(reads, SUMMARY, scope, _SERIES)),
         accuracies=accuracies(reads, scope),
@@ -96,6 +98,7 @@ class _Parts:
     breaks: dict[int, list[Row]]
     recompiles: dict[int, list[Row]]
     kernels: dict[int, list[Row]]
+    builds: dict[int, Builds]
     traces: dict[int, Row]
     series: dict[int, dict[str, Series]]
     accuracies: dict[int, Row]
@@ -179,7 +182,7 @@ def _side(row: Row, parts: _Parts) -> Side:
         facts=_facts(parts.facts.get(of)),
         breaks=tuple(_break(one) for one in parts.breaks.get(of, ())),
         guards=tuple(_guard(one) for one in parts.recompiles.get(of, ())),
-        kernels=tuple(_kernel(one) for one in parts.kernels.get(of, ())),
+        kernels=tuple(_kernel(one, parts.builds.get(of, NO_BUILDS)) for one in parts.kernels.get(of, ())),
         accuracy=accuracy_result(parts.accuracies.get(of), row["tolerance"]),
         differences=tuple(
             (one["leaf"] or "", one["kind"], one["eager"] or "", one["compiled"] or "")
@@ -222,7 +225,7 @@ def _guard(row: Row) -> GuardFailure:
     )
 
 
-def _kernel(row: Row) -> KernelUse:
+def _kernel(row: Row, builds: Builds) -> KernelUse:
     return KernelUse(
         id=row["id"],
         name=row["name"],
@@ -231,6 +234,13 @@ def _kernel(row: Row) -> KernelUse:
         source_sha256=row["source_sha256"],
         graph=row["graph"],
         origin=row["origin"],
+        launch_hash=row["launch_hash"],
+        form=row["form"],
+        calls=row["calls"],
+        loads=row["loads"],
+        stores=row["stores"],
+        bytes_moved=row["bytes_moved"],
+        build=builds.of(row["source_sha256"], row["name"]),
     )
 
 

@@ -38,7 +38,7 @@ def failures(reads: Reads, scope: ColumnElement[bool]) -> Failures:
     """The probes of these evaluations that raised."""
     query = select(PROBE.c.evaluation_id, PROBE.c.status, PROBE.c.error).where(PROBE.c.error.is_not(None))
     found: dict[int, list[Row]] = {}
-    for row in _of_probes(reads, query, scope):
+    for row in in_order(reads, query, scope):
         found.setdefault(row["evaluation_id"], []).append(row)
     return Failures(found)
 
@@ -51,7 +51,7 @@ def accuracies(reads: Reads, scope: ColumnElement[bool]) -> dict[int, Row]:
         .where(ACCURACY.c.series == "default")
     )
     found: dict[int, Row] = {}
-    for row in _of_probes(reads, query, scope):
+    for row in in_order(reads, query, scope):
         found.setdefault(row["evaluation_id"], row)
     return found
 
@@ -60,17 +60,17 @@ def differences(reads: Reads, scope: ColumnElement[bool]) -> dict[int, list[Row]
     """Leaves that differ from eager's in form, as the first accuracy probe found them, by evaluation."""
     first: dict[int, int] = {}
     probes = select(PROBE.c.id, PROBE.c.evaluation_id).where(PROBE.c.probe == "accuracy")
-    for row in _of_probes(reads, probes, scope):
+    for row in in_order(reads, probes, scope):
         first.setdefault(row["evaluation_id"], row["id"])
     query = select(PROBE.c.evaluation_id, DIFFERENCE).join(DIFFERENCE, DIFFERENCE.c.probe_id == PROBE.c.id)
     found: dict[int, list[Row]] = {}
-    for row in _of_probes(reads, query, scope, DIFFERENCE.c.id):
+    for row in in_order(reads, query, scope, DIFFERENCE.c.id):
         if row["probe_id"] == first[row["evaluation_id"]]:
             found.setdefault(row["evaluation_id"], []).append(row)
     return found
 
 
-def _of_probes(reads: Reads, query: Any, scope: ColumnElement[bool], *more: Any) -> Sequence[Row]:
+def in_order(reads: Reads, query: Any, scope: ColumnElement[bool], *more: Any) -> Sequence[Row]:
     """``query``, which selects from the table probe, restricted to these evaluations, in the order that counts."""
     joined = query.join(EVALUATION, EVALUATION.c.id == PROBE.c.evaluation_id)
     joined = joined.outerjoin(REPLICA, REPLICA.c.id == PROBE.c.replica_id)

@@ -23,10 +23,11 @@ from db.models import (
     Variant,
     Workload,
 )
-from db.queries import evaluated_probes
+from db.queries import evaluated_builds, evaluated_probes
 from db.queries.frames import frame, frame_of_ids
 from db.queries.noise import noisy_times
 from db.queries.rungs import of_cells
+from db.queries.versions import targets_in_order
 from db.tables import EVALUATION
 
 # Which probe measures a metric: where it failed, the metric has no value and the reason is that probe's.
@@ -108,7 +109,7 @@ def choices(connection: Connection, workload: str) -> Choices | None:
     return Choices(
         definition=definition,
         stands_for=stands_for if isinstance(stands_for, str) else None,
-        targets=tuple(sorted(mine["target"].unique())),
+        targets=targets_in_order(mine["target"].unique()),
         variants=tuple(mine.sort_values(["variant_position", "variant"])["variant"].unique()),
         buckets=tuple(mine.sort_values(["bucket_position", "bucket"])["bucket"].unique()),
         older=int(rows["evaluations"].sum() - mine["evaluations"].sum()),
@@ -207,6 +208,36 @@ def kernel_counts(connection: Connection, ids: Sequence[int]) -> pd.DataFrame:
         .group_by(Facts.evaluation_id)
     )
     return frame_of_ids(connection, query, Facts.evaluation_id, list(ids))
+
+
+def kernel_costs(connection: Connection, ids: Sequence[int]) -> pd.DataFrame:
+    """What is known of the Triton kernels of these evaluations without running them, of those of which anything is:
+    evaluation, bytes_moved (the sum of Inductor's estimates; missing where one kernel has none), and of what was built
+    registers (the most of a kernel), spilled (bytes, the sum) and refused (how many kernels)."""
+    silent = case((Kernel.bytes_moved.is_(None), 1), else_=0)
+    query = (
+        select(
+            Facts.evaluation_id.label("evaluation"),
+            func.sum(Kernel.bytes_moved).label("bytes_moved"),
+            func.sum(silent).label("silent"),
+        )
+        .join(Kernel, Kernel.probe_id == Facts.probe_id)
+        .where(Kernel.kind.in_(("triton", "template")), Kernel.source_hash.is_not(None))
+        .group_by(Facts.evaluation_id)
+    )
+    moved = frame_of_ids(connection, query, Facts.evaluation_id, list(ids))
+    moved["bytes_moved"] = moved["bytes_moved"].where(moved.pop("silent") == 0)
+    rows = []
+    for of, found in evaluated_builds.builds(connection, EVALUATION.c.id.in_(list(ids))).items():
+        every = list(found.by_name.values())
+        registers = [one.registers for one in every if one.registers is not None]
+        spilled = [one.spilled for one in every if one.spilled is not None]
+        most, total = max(registers, default=None), sum(spilled) if spilled else None
+        rows.append((of, most, total, sum(1 for one in every if one.error)))
+    built = pd.DataFrame(rows, columns=pd.Index(["evaluation", "registers", "spilled", "refused"]))
+    numbers = dict.fromkeys(("bytes_moved", "registers", "spilled", "refused"), "float64")
+    known = moved.merge(built, on="evaluation", how="outer").astype(numbers)
+    return known.dropna(how="all", subset=list(numbers))
 
 
 def without_value(

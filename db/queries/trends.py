@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Text, cast, func, select
 
 from db.queries.frames import frame
 from db.queries.run_sides import WHOLE_PURPOSES, positions
-from db.queries.versions import in_order
+from db.queries.versions import in_order, targets_in_order
 from db.session import Reads
 from db.tables import BUCKET, CELL, ENVIRONMENT, EVALUATION, FACTS, MACHINE, RUN, SUMMARY, VARIANT, WORKLOAD
 
@@ -39,7 +39,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class Choices:
-    """What trends can be asked about. ``machines``: id and processor, that of the newest run first; ``targets`` sorted;
+    """What trends can be asked about. ``machines``: id and processor, that of the newest run first; ``targets``: see ``versions.targets_in_order``;
     ``variants`` in declared order; ``metrics``: names that have numbers, sorted; ``runs``: how many there are."""
 
     machines: tuple[tuple[str, str | None], ...]
@@ -89,7 +89,7 @@ def choices(reads: Reads) -> Choices:
     ordered = sorted(variants, key=lambda row: (row[1] if row[1] is not None else 10**6, row[0]))
     return Choices(
         machines=tuple((row[0], row[1]) for row in machines),
-        targets=tuple(sorted(targets)),
+        targets=targets_in_order(targets),
         variants=tuple(row[0] for row in ordered),
         metrics=tuple(sorted(reads.execute(select(SUMMARY.c.metric).distinct()).scalars())),
         runs=reads.execute(select(func.count()).select_from(whole.subquery())).scalar() or 0,

@@ -1,10 +1,12 @@
-"""The order of torch versions: by release, never by text (2.9.1 comes before 2.12.0)."""
+"""The order of torch versions, by release and never by text (2.9.1 comes before 2.12.0), and of targets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from packaging.version import InvalidVersion, Version
+
+from evaluator.verdicts.words import is_codegen
 
 
 def version_key(version: str) -> tuple[int, Version, str]:
@@ -18,3 +20,8 @@ def version_key(version: str) -> tuple[int, Version, str]:
 def in_order(versions: Iterable[str]) -> list[str]:
     """Distinct versions, oldest first."""
     return sorted(set(versions), key=version_key)
+
+
+def targets_in_order(targets: Iterable[str]) -> tuple[str, ...]:
+    """Distinct targets by name, those on which nothing runs after all others."""
+    return tuple(sorted(set(targets), key=lambda one: (is_codegen(one), one)))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 from sqlalchemy import Connection, select
@@ -20,6 +20,7 @@ from db.models import (
     Facts,
     GraphBreak,
     Kernel,
+    KernelBuild,
     Probe,
     ProbeArtifact,
     Recompile,
@@ -29,7 +30,12 @@ from db.models import (
     Variant,
     Workload,
 )
+from db.queries.evaluated_builds import NO_BUILDS, builds
 from db.queries.frames import AnySelect, frame
+from db.tables import EVALUATION
+
+# What a kernel's row has of its build, the texts last.
+_BUILT: Final = ("registers", "spilled", "stack", "shared", "cubin_bytes", "sass_hash", "error")
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,9 @@ class EvaluationRecord:
 
     ``facts``: the exact facts by name, None where no walk left evidence. ``probes``: replica, probe, cache, attempt,
     status, reason, stage, error, log_tail, duration_s, limits, conditions. ``breaks``, ``recompiles``, ``kernels``,
-    ``accuracy``, ``differences``: columns of those tables. ``summaries``: metric, replicas, samples, median, lo, hi,
+    ``accuracy``, ``differences``, ``builds`` (kernels built for a card that is not there): columns of those tables;
+    ``kernels`` has build (the id of its row in ``builds``, missing: none) and its registers, spilled (bytes a thread
+    writes and reads back), stack, shared, cubin_bytes, sass_hash, error. ``summaries``: metric, replicas, samples, median, lo, hi,
     min, max. ``artifacts``: kind, sha256, size, replica, probe, cache.
     """
 
@@ -71,6 +79,7 @@ class EvaluationRecord:
     differences: pd.DataFrame
     summaries: pd.DataFrame
     artifacts: pd.DataFrame
+    builds: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 def evaluations_of(
@@ -134,13 +143,14 @@ def record(connection: Connection, evaluation_id: int) -> EvaluationRecord | Non
     summaries = select(
         Summary.metric, Summary.replicas, Summary.samples, Summary.median, Summary.lo, Summary.hi
     )
+    kernels = _with_builds(connection, _of_walk(connection, Kernel, walk), evaluation_id)
     return EvaluationRecord(
         **row,
         facts=None if facts is None else {k: v for k, v in facts.items() if not k.endswith("id")},
         probes=frame(connection, probes),
         breaks=_of_walk(connection, GraphBreak, walk),
         recompiles=_of_walk(connection, Recompile, walk),
-        kernels=_of_walk(connection, Kernel, walk),
+        kernels=kernels,
         accuracy=_of_probes(connection, Accuracy, evaluation_id),
         differences=_of_probes(connection, Difference, evaluation_id),
         summaries=frame(
@@ -150,6 +160,7 @@ def record(connection: Connection, evaluation_id: int) -> EvaluationRecord | Non
             .order_by(Summary.id),
         ),
         artifacts=frame(connection, files),
+        builds=_that_count(_of_probes(connection, KernelBuild, evaluation_id), kernels),
     )
 
 
@@ -193,8 +204,25 @@ def _of_walk(
     return frame(connection, select(table.__table__).where(table.probe_id == walk).order_by(table.id))
 
 
+def _with_builds(connection: Connection, kernels: pd.DataFrame, evaluation_id: int) -> pd.DataFrame:
+    """The kernels with the numbers of their builds, missing where there is none."""
+    found = builds(connection, EVALUATION.c.id == evaluation_id).get(evaluation_id, NO_BUILDS)
+    rows = zip(kernels["source_sha256"], kernels["name"], strict=True)
+    made = [found.of(source if isinstance(source, str) else None, name) for source, name in rows]
+    values = {"build": [one.id if one else None for one in made]}
+    values |= {name: [getattr(one, name) if one else None for one in made] for name in _BUILT}
+    numbers = dict.fromkeys(("build", *_BUILT[:-2]), "Int64")
+    return kernels.assign(**pd.DataFrame(values, index=kernels.index, dtype="object").astype(numbers))
+
+
+def _that_count(found: pd.DataFrame, kernels: pd.DataFrame) -> pd.DataFrame:
+    """The builds of the probe that the kernels' numbers are of: another attempt has the same kernels again."""
+    of_kernels = found["id"].isin(kernels["build"].dropna())
+    return found[found["probe_id"].isin(found[of_kernels]["probe_id"])] if of_kernels.any() else found
+
+
 def _of_probes(
-    connection: Connection, table: type[Accuracy | Difference], evaluation_id: int
+    connection: Connection, table: type[Accuracy | Difference | KernelBuild], evaluation_id: int
 ) -> pd.DataFrame:
     query = select(Replica.number.label("replica"), table.__table__).join(Probe, Probe.id == table.probe_id)
     query = query.outerjoin(Replica, Replica.id == Probe.replica_id)

@@ -6,6 +6,7 @@ from typing import Final
 
 from evaluator.report import phrases
 from evaluator.verdicts.findings import BreakChange, Differences, GuardChange, KernelChange
+from evaluator.verdicts.generated import fusion_text
 
 # Beyond this a message is no longer read in a list; the whole is in the HTML and JSON reports.
 _MESSAGE_CHARACTERS: Final = 400
@@ -30,7 +31,9 @@ def guard_change(one: GuardChange) -> str:
 
 def kernel_change(one: KernelChange) -> str:
     """``kernel changed: name (cpp)``."""
-    return f"kernel {one.change}: {one.name}" + (f" ({one.kind})" if one.kind else "")
+    why = {"rebuilt": "same source, other machine code", "relaunched": "same source, another launch"}
+    said = [text for text in (one.kind, why.get(one.change)) if text]
+    return f"kernel {one.change}: {one.name}" + (f" ({', '.join(said)})" if said else "")
 
 
 def difference_lines(found: Differences) -> tuple[str, ...]:
@@ -39,6 +42,7 @@ def difference_lines(found: Differences) -> tuple[str, ...]:
         *(break_change(one) for one in found.breaks),
         *(guard_change(one) for one in found.guards),
         *(kernel_change(one) for one in found.kernels),
+        *(fusion_text(one) for one in found.fusions),
         *(
             f"{one.metric}: {phrases.value(one.base, 's')} {phrases.ARROW} {phrases.value(one.candidate, 's')}"
             for one in found.phases

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from evaluator.printable import printable
 from evaluator.report import differences, phrases
 from evaluator.report.context import Context
-from evaluator.report.diffs import source_diff
+from evaluator.report.diffs import fusion_sources, source_diff
 from evaluator.report.plots import Drawing, Scale, draw, scale_of
 from evaluator.report.sections import sections
 from evaluator.verdicts.findings import CellVerdict, Estimate, Finding, KernelChange, Verdicts
@@ -65,6 +65,7 @@ def as_html(verdicts: Verdicts, context: Context) -> str:
             if cell.cell not in alarmed and differences.difference_lines(cell.differences)
         ],
         diffs=_Diffs(context),
+        fused=lambda found: list(fusion_sources(found, context.sources, MOST_DIFF_LINES)),
         used_reasons=_used_reasons(verdicts),
     )
 

@@ -9,13 +9,14 @@ from typing import Final
 from evaluator.printable import flat, printable
 from evaluator.report import differences, phrases
 from evaluator.report.context import Context
-from evaluator.report.diffs import source_diffs
+from evaluator.report.diffs import fusion_sources, source_diffs
 from evaluator.report.sections import Alarm, Reason, Row, sections
 from evaluator.verdicts.findings import CellVerdict, Finding, Verdicts
 
 # A forge shows no file beyond about a megabyte; the HTML report has the rest.
 MOST_ROWS: Final = 100
 MOST_DIFF_LINES: Final = 120
+MOST_SOURCE_LINES: Final = 60
 
 # Signs that begin markup. A comment splits "@name", which forges turn into a mention after all escapes are read.
 _MARKUP: Final = re.compile(r"[\\`*_{}\[\]<>#|~!&$^]|(?<=\w):(?=//)|(?<=www)\.")
@@ -129,6 +130,12 @@ def _alarm(alarm: Alarm, context: Context) -> Iterator[str]:
     for name, diff in source_diffs(alarm.cell.differences, context.sources, MOST_DIFF_LINES):
         yield f"Source of {code(name)}, base and candidate:"
         yield block(diff, "diff")
+    for fusion in fusion_sources(alarm.cell.differences, context.sources, MOST_SOURCE_LINES):
+        yield f"{prose(fusion.title)}:"
+        for side, kernels in (("base", fusion.base), ("candidate", fusion.candidate)):
+            for name, text in kernels:
+                yield f"Source of {code(name)} on the {side}:"
+                yield block(text, "python")
     command = phrases.repro(alarm.cell, context)
     if command:
         yield "To see it:"

@@ -17,7 +17,7 @@ from evaluator.verdicts.findings import (
     Moved,
     Verdicts,
 )
-from evaluator.verdicts.wording import too_few
+from evaluator.verdicts.wording import size, too_few
 from evaluator.verdicts.words import REASONS, VERDICTS, Verdict
 
 TITLES: Final[dict[Verdict, str]] = {
@@ -71,11 +71,13 @@ def cell_words(cell: CellVerdict) -> tuple[str, str, str, str]:
 
 
 def value(what: float | int | str | None, unit: str | None) -> str:
-    """A side's value with its unit; counts whole, measured numbers with three digits."""
+    """A side's value with its unit; counts whole, measured numbers and sizes (of bytes, ``B``) with three digits."""
     if what is None:
         return MISSING
     if isinstance(what, bool):
         return "yes" if what else "no"
+    if unit == "B" and isinstance(what, int):
+        return size(what)
     text = number(what) if isinstance(what, float) else str(what)
     return f"{text} {unit}" if unit and unit != "1" else text
 
@@ -190,8 +192,9 @@ def finding_evidence(finding: Finding) -> tuple[Evidence, ...]:
 
 
 def repro(cell: CellVerdict, context: Context) -> str | None:
-    """The command that shows a cell's difference on its own; None where a side has no evaluation."""
-    if cell.base_evaluation is None or cell.candidate_evaluation is None:
+    """The command that shows a cell's difference on its own; None where a side has no evaluation, or where nothing can be
+    run: its script measures code that runs."""
+    if cell.base_evaluation is None or cell.candidate_evaluation is None or cell.cell.codegen:
         return None
     return (
         f"python -m evaluator repro --ab {cell.base_evaluation} {cell.candidate_evaluation}"

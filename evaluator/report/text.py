@@ -122,7 +122,10 @@ def _table(title: str, rows: Sequence[Row]) -> list[str]:
 
 
 def _names_of(cell: CellVerdict) -> list[str]:
-    return [flat(printable(word)) for word in phrases.cell_words(cell)[:3]]
+    """Workload, bucket and variant; beside it a target that nothing runs on, since another may have the same cell."""
+    workload, bucket, variant, target = phrases.cell_words(cell)
+    place = f"{variant} {target}" if cell.cell.codegen else variant
+    return [flat(printable(word)) for word in (workload, bucket, place)]
 
 
 def _columns(finding: Finding) -> list[str]:

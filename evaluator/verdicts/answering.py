@@ -10,7 +10,7 @@ from evaluator.verdicts.findings import CellVerdict, Finding
 from evaluator.verdicts.policy import Policy
 from evaluator.verdicts.settled import SETTLED_SHARE, Times, counts_as_settled, said_of, times_of
 from evaluator.verdicts.wording import listed
-from evaluator.verdicts.words import NOT_TRIED, Answer
+from evaluator.verdicts.words import FACTS_ONLY, NOT_TRIED, Answer
 
 # Regressions in more than this part of the compared workloads are no exceptions.
 HOLD_SHARE: Final = 0.25
@@ -56,7 +56,7 @@ def _decided(cells: list[CellVerdict], excepted: tuple[str, ...], policy: Policy
     if doubts:
         besides = f", besides confirmed regressions in {_names(excepted)}" if excepted else ""
         return "Not enough evidence", f"{', '.join(doubts)}{besides}"
-    settled = said_of(times)
+    settled = said_of(times) if _timed(rest) else FACTS_ONLY
     lost = sum(1 for cell in rest if cell.compared and lost_evidence(cell.findings))
     if lost:
         settled += f", evidence lost in {lost} {'cell' if lost == 1 else 'cells'}"
@@ -80,10 +80,10 @@ def _doubts(cells: list[CellVerdict], rest: list[CellVerdict], times: Times) -> 
     # Of all cells, and of those that are left when the excepted workloads are: "all is well elsewhere" is about those.
     if any(_few_compared(part) for part in (cells, rest)):
         said.append("fewer than half of the cells compared")
-    if not times.kinds or times.short:
-        said.append(said_of(times))
     seen = [cell for cell in rest if cell.compared]
-    workloads = {cell.cell.workload for cell in seen}
+    if _timed(rest) and (not times.kinds or times.short):
+        said.append(said_of(times))
+    workloads = {cell.cell.workload for cell in _timed(seen)}
     timed = {cell.cell.workload for cell in seen if any(counts_as_settled(one) for one in cell.findings)}
     if times.kinds and len(timed) < SETTLED_SHARE * len(workloads):
         said.append(f"times settled in only {len(timed)} of {len(workloads)} workloads")
@@ -91,6 +91,11 @@ def _doubts(cells: list[CellVerdict], rest: list[CellVerdict], times: Times) -> 
     if len(lost) > LOST_SHARE * len(seen):
         said.append(f"evidence lost in {len(lost)} of {len(seen)} cells ({_names(lost)})")
     return said
+
+
+def _timed(cells: list[CellVerdict]) -> list[CellVerdict]:
+    """The cells that have times: code for a card that is not there never ran."""
+    return [cell for cell in cells if not cell.cell.codegen]
 
 
 def _few_compared(cells: list[CellVerdict]) -> bool:

@@ -5,13 +5,13 @@ A cause is likely, not proved: it is what changed beside the number. Nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from evaluator.verdicts import ladder
-from evaluator.verdicts.diffs import error_text, has_evidence, other_kernels
-from evaluator.verdicts.findings import Cause, Differences, Evidence, Finding, KernelChange, PhaseChange
+from evaluator.verdicts.diffs import error_text, has_evidence, other_kernels, other_layers
+from evaluator.verdicts.findings import Cause, Differences, Evidence, Finding, PhaseChange
+from evaluator.verdicts.kernel_causes import KERNEL_CAUSES, KERNEL_CODES, kernels_cause, layers_cause
 from evaluator.verdicts.pairs import both, failure_of
 from evaluator.verdicts.sides import Pair, Side
 from evaluator.verdicts.wording import listed, one_line
@@ -22,9 +22,14 @@ UNKNOWN: Final = Cause(None, "cause unknown")
 _OPERATORS: Final = "eager of the same cell moved as well: operators or libraries, not the compiler"
 
 # What is seen in the evidence itself, and so is there even between equal environments.
-_SEEN: Final = frozenset(
-    {"kernels_changed", "new_break", "new_recompile", "limit_hit", "cache_missed", "cache_hit", "new_error"}
-)
+_SEEN: Final = KERNEL_CODES | {
+    "new_break",
+    "new_recompile",
+    "limit_hit",
+    "cache_missed",
+    "cache_hit",
+    "new_error",
+}
 
 # Of a cold compile's extra time one phase explains most of it if it holds this part.
 _PHASE_SHARE: Final = 0.5
@@ -139,9 +144,11 @@ def _compile(finding: Finding, case: Case) -> Cause:
     if phase is not None:
         # More code to compile and a slower compiler look alike in the phases; other kernels tell them apart.
         if other and phase.text.startswith(_PHASES["compile.toolchain_s"][1]):
-            return replace(_kernels(other), text=f"{_kernels(other).text}; {phase.text}", layer=phase.layer)
-        return replace(phase, text=f"{phase.text}; {_kernels(other).text}") if other else phase
-    return _kernels(other) if other else UNKNOWN
+            return replace(
+                kernels_cause(other), text=f"{kernels_cause(other).text}; {phase.text}", layer=phase.layer
+            )
+        return replace(phase, text=f"{phase.text}; {kernels_cause(other).text}") if other else phase
+    return kernels_cause(other) if other else UNKNOWN
 
 
 def _phase(finding: Finding, case: Case) -> Cause | None:
@@ -164,6 +171,8 @@ def _phase(finding: Finding, case: Case) -> Cause | None:
 def _fact(finding: Finding, case: Case) -> Cause:
     if finding.metric == "graph_breaks":
         return _new_break(case) or UNKNOWN
+    if finding.metric in KERNEL_CAUSES:
+        return KERNEL_CAUSES[finding.metric](case.base, case.candidate, case.differences) or UNKNOWN
     if finding.metric in ("recompiles", "recompile_limit_hit"):
         return _new_recompile(case) or UNKNOWN
     if finding.metric == "second_walk_compiles":
@@ -220,19 +229,16 @@ def _code(case: Case) -> Cause | None:
     """What the generated code says: other kernels, or the same ones. None where there is none to compare."""
     other = other_kernels(case.differences.kernels)
     if other:
-        return _kernels(other)
+        return kernels_cause(other)
+    layers = other_layers(case.differences.kernels)
+    if layers:
+        return layers_cause(layers)
     if not case.base.kernels or not case.candidate.kernels:
         return None
     if not (has_evidence(case.base) and has_evidence(case.candidate)):
         return None
     text = "cause unknown, but not code generation: both sides generated the same kernels"
     return Cause("same_kernels", text, both(case.base, case.candidate))
-
-
-def _kernels(changes: Sequence[KernelChange]) -> Cause:
-    said = [f"{one.name} {one.change}" for one in changes]
-    evidence = tuple(item for one in changes for item in one.evidence)
-    return Cause("kernels_changed", f"other kernels were generated: {_some(said)}", evidence, "inductor")
 
 
 def _some(said: list[str]) -> str:

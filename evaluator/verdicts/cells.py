@@ -10,6 +10,7 @@ from evaluator.verdicts import causes
 from evaluator.verdicts.diffs import differences_of
 from evaluator.verdicts.exact import judge_exact, with_rerun
 from evaluator.verdicts.findings import Cause, CellVerdict, Differences, Evidence, Finding
+from evaluator.verdicts.generated import NEUTRAL
 from evaluator.verdicts.measured import judge_measured
 from evaluator.verdicts.policy import Policy
 from evaluator.verdicts.sides import Pair, Side
@@ -45,20 +46,31 @@ def compare_cell(
     if pair.base_definition != pair.candidate_definition:
         return _verdict(pair, [_nothing(pair, "definition_changed")], Differences())
     differences = differences_of(pair.base, pair.candidate)
+    codegen = pair.cell.codegen
     exact = with_rerun(
-        judge_exact(pair.base, pair.candidate, differences),
-        judge_exact(*pair.rerun, differences_of(*pair.rerun)) if pair.rerun else None,
+        judge_exact(pair.base, pair.candidate, differences, codegen=codegen),
+        judge_exact(*pair.rerun, differences_of(*pair.rerun), codegen=codegen) if pair.rerun else None,
     )
     measured = judge_measured(pair, pair.base, pair.candidate, policy, different_builds)
     case = causes.Case(pair, pair.base, pair.candidate, differences, dependencies, same_environment)
     found = [_with_cause(one, case) if one.verdict in BAD else one for one in (*exact, *measured)]
-    return _verdict(pair, found, differences)
+    return _verdict(pair, _with_kernels(found) if codegen else found, differences)
 
 
 def worst(findings: Iterable[Finding]) -> Verdict:
     """The worst verdict of the gating findings that compared something; ``not_compared`` where there is none."""
     words = {one.verdict for one in findings if one.gating} - {"not_compared"}
     return min(words, key=VERDICTS.index, default="not_compared")
+
+
+def _with_kernels(found: Sequence[Finding]) -> Sequence[Finding]:
+    """Where no times exist, other kernels are all that a cell has to say: without a direction, and not unchanged."""
+    if worst(found) != "unchanged":
+        return found
+    return [
+        replace(one, gating=True) if one.metric in NEUTRAL and one.verdict == "changed" else one
+        for one in found
+    ]
 
 
 def bad(findings: Iterable[Finding]) -> list[Finding]:

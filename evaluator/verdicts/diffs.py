@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Final, Literal, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal
 
 from evaluator.verdicts.findings import (
     BreakChange,
@@ -18,8 +17,11 @@ from evaluator.verdicts.findings import (
     Evidence,
     GuardChange,
     KernelChange,
+    KernelWord,
     PhaseChange,
 )
+from evaluator.verdicts.fusion import fusions
+from evaluator.verdicts.matching import Key, matched
 from evaluator.verdicts.sides import BreakSite, Failure, GuardFailure, KernelUse, Side
 from evaluator.verdicts.wording import normalised
 from evaluator.verdicts.words import FAILED, NOT_TRIED
@@ -32,9 +34,6 @@ PHASES: Final = (
 )
 
 _NUMBER_AT_END: Final = re.compile(r"_\d+$")
-
-T = TypeVar("T")
-Key = Callable[[T], Hashable]
 
 
 def differences_of(base: Side, candidate: Side) -> Differences:
@@ -49,6 +48,7 @@ def differences_of(base: Side, candidate: Side) -> Differences:
         breaks=break_changes(base.breaks, candidate.breaks),
         guards=guard_changes(base.guards, candidate.guards),
         kernels=kernel_changes(base.kernels, candidate.kernels),
+        fusions=fusions(base.kernels, candidate.kernels),
         phases=phase_changes(base, candidate),
         error=error,
     )
@@ -57,33 +57,6 @@ def differences_of(base: Side, candidate: Side) -> Differences:
 def has_evidence(side: Side) -> bool:
     """Whether what a side lacks (a break, a kernel) is known not to be there: it came to an end and left a trace."""
     return side.status is not None and side.status not in FAILED | NOT_TRIED and side.facts is not None
-
-
-def matched(
-    base: Sequence[T], candidate: Sequence[T], keys: Iterable[Key[T]]
-) -> tuple[list[tuple[T, T]], list[T], list[T]]:
-    """Pairs that are one thing by the first key that says so, one to one in order, and what each side has left.
-
-    A key that gives None for a thing matches it with nothing.
-    """
-    pairs: list[tuple[T, T]] = []
-    ours, theirs = list(base), list(candidate)
-    for key in keys:
-        waiting: dict[Hashable, list[int]] = defaultdict(list)
-        for position, one in enumerate(theirs):
-            waiting[key(one)].append(position)
-        left, taken = [], set()
-        for one in ours:
-            name = key(one)
-            if name is not None and waiting[name]:
-                found = waiting[name].pop(0)
-                taken.add(found)
-                pairs.append((one, theirs[found]))
-            else:
-                left.append(one)
-        ours = left
-        theirs = [one for position, one in enumerate(theirs) if position not in taken]
-    return pairs, ours, theirs
 
 
 def break_changes(base: Sequence[BreakSite], candidate: Sequence[BreakSite]) -> tuple[BreakChange, ...]:
@@ -120,7 +93,8 @@ def guard_changes(base: Sequence[GuardFailure], candidate: Sequence[GuardFailure
 
 
 def kernel_changes(base: Sequence[KernelUse], candidate: Sequence[KernelUse]) -> tuple[KernelChange, ...]:
-    """Kernels added, removed, changed (same name, other body) or renamed (same body, other name).
+    """Kernels added, removed, changed (same name, other body), and of equal bodies those that are otherwise another:
+    relaunched, rebuilt (both sides built it, to other machine code), or renamed and no more.
 
     Bodies are compared by their hash, which leaves out names, paths and Triton's version. A library call has no body
     and is compared by its name.
@@ -136,16 +110,35 @@ def kernel_changes(base: Sequence[KernelUse], candidate: Sequence[KernelUse]) ->
     changes = [_kernel("added", None, one) for one in added]
     changes += [_kernel("removed", one, None) for one in removed]
     for ours, theirs in pairs:
-        if ours.source_hash != theirs.source_hash:
-            changes.append(_kernel("changed", ours, theirs))
-        elif ours.name != theirs.name:
-            changes.append(_kernel("renamed", ours, theirs))
+        word = _word(ours, theirs)
+        if word is not None:
+            changes.append(_kernel(word, ours, theirs))
     return tuple(changes)
 
 
+def _word(base: KernelUse, candidate: KernelUse) -> KernelWord | None:
+    """How two uses of what is one kernel differ, by the outermost layer that does; None where they are the same."""
+    if base.source_hash != candidate.source_hash:
+        return "changed"
+    if _both_differ(base.launch_hash, candidate.launch_hash):
+        return "relaunched"
+    if base.build and candidate.build and _both_differ(base.build.sass_hash, candidate.build.sass_hash):
+        return "rebuilt"
+    return "renamed" if base.name != candidate.name else None
+
+
+def _both_differ(base: str | None, candidate: str | None) -> bool:
+    return base is not None and candidate is not None and base != candidate
+
+
 def other_kernels(changes: Iterable[KernelChange]) -> tuple[KernelChange, ...]:
-    """The changes that mean other code: a new name alone does not."""
-    return tuple(one for one in changes if one.change != "renamed")
+    """The changes that mean other bodies: neither a new name, nor another launch or machine code of the same one."""
+    return tuple(one for one in changes if one.change in ("added", "removed", "changed"))
+
+
+def other_layers(changes: Iterable[KernelChange]) -> tuple[KernelChange, ...]:
+    """The kernels of equal bodies whose launch or machine code is another."""
+    return tuple(one for one in changes if one.change in ("relaunched", "rebuilt"))
 
 
 def phase_changes(base: Side, candidate: Side) -> tuple[PhaseChange, ...]:
@@ -211,7 +204,7 @@ def _guard(change: Literal["added", "removed"], one: GuardFailure, side: str) ->
 
 
 def _kernel(
-    change: Literal["added", "removed", "changed", "renamed"],
+    change: KernelWord,
     base: KernelUse | None,
     candidate: KernelUse | None,
 ) -> KernelChange:

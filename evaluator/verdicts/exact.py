@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from evaluator.verdicts import diffs
 from evaluator.verdicts.accuracy import judge_accuracy
 from evaluator.verdicts.findings import Differences, Finding
+from evaluator.verdicts.generated import judge_generated
 from evaluator.verdicts.pairs import finding, judge_status
 from evaluator.verdicts.sides import Side
 from evaluator.verdicts.wording import normalised
@@ -31,6 +31,8 @@ _WORDS: Final = {"none": 0, "some": 1, "all": 2}
 # These stand even where a side compiled nothing: they are what says so.
 _SAY_WHAT_RAN: Final = frozenset({"nothing_compiled", "ran_eager", "recompile_limit_hit"})
 _IDLE: Final = {"nothing_compiled": "compiled nothing", "ran_eager": "ran eager"}
+# What tells how much of the generated code ran: on a card that is not there nothing does.
+_WHAT_RAN: Final = frozenset({"ran_eager"})
 # Facts without a direction.
 _NEUTRAL: Final[Mapping[str, str]] = {
     "graphs": "graphs",
@@ -45,11 +47,13 @@ Facts = Mapping[str, Any]
 Sides = tuple[Side, Side]
 
 
-def judge_exact(base: Side, candidate: Side, differences: Differences) -> tuple[Finding, ...]:
+def judge_exact(
+    base: Side, candidate: Side, differences: Differences, *, codegen: bool = False
+) -> tuple[Finding, ...]:
     """Every exact finding of one pair: ``status``, accuracy and drift, facts, kernels, differences in form.
 
     Gating are the status, accuracy, and the facts of which more is worse. Whether a bad one is confirmed is not said
-    here: see ``with_rerun``.
+    here: see ``with_rerun``. ``codegen``: nothing generated ran there, so what ran is not asked.
     """
     sides = (base, candidate)
     status = judge_status(base, candidate)
@@ -63,11 +67,11 @@ def judge_exact(base: Side, candidate: Side, differences: Differences) -> tuple[
             *found,
             finding(sides, "facts", "not_compared", text, reasons=("evidence_lost",), gating=True),
         )
-    found += _directed(sides, base.facts, candidate.facts, differences)
+    found += _directed(sides, base.facts, candidate.facts, differences, _WHAT_RAN if codegen else frozenset())
     # Where one side only ran what earlier buckets left, its graphs and kernels are counted with those.
     if bool(base.facts.get("reused_code")) == bool(candidate.facts.get("reused_code")):
         found += _neutral(sides, base.facts, candidate.facts)
-        found += _kernels(sides, differences)
+        found += judge_generated(sides, differences)
     return tuple(found)
 
 
@@ -99,13 +103,16 @@ def _confirmed(first: Finding, again: Finding | None) -> Finding:
     )
 
 
-def _directed(sides: Sides, ours: Facts, theirs: Facts, differences: Differences) -> list[Finding]:
+def _directed(
+    sides: Sides, ours: Facts, theirs: Facts, differences: Differences, unasked: frozenset[str]
+) -> list[Finding]:
+    """``unasked``: facts that are no evidence lost where both sides have none."""
     idle = _ran_nothing(ours, theirs)
     found = []
     for metric, name in _WORSE_IF_MORE.items():
         one, other = ours.get(metric), theirs.get(metric)
         shown = (_shown(one), _shown(other))
-        if metric not in ours and metric not in theirs:
+        if (metric not in ours and metric not in theirs) or (metric in unasked and one is other is None):
             # Neither recorder knew this fact.
             continue
         if one is None or other is None:
@@ -178,25 +185,6 @@ def _neutral(sides: Sides, ours: Facts, theirs: Facts) -> list[Finding]:
         text = f"{name}: {one} on both sides" if one == other else f"{name}: {one} -> {other}"
         found.append(finding(sides, metric, verdict, text, (_shown(one), _shown(other))))
     return found
-
-
-def _kernels(sides: Sides, differences: Differences) -> list[Finding]:
-    counts = (len(sides[0].kernels), len(sides[1].kernels))
-    if counts == (0, 0):
-        return []
-    other = diffs.other_kernels(differences.kernels)
-    if not other:
-        text = f"kernels: the same {counts[0]} on both sides"
-        return [finding(sides, "kernels", "unchanged", text, counts, ("same_kernels",), kind="set")]
-    parts = [
-        f"{number} {change}"
-        for change in ("added", "removed", "changed")
-        if (number := sum(1 for one in other if one.change == change))
-    ]
-    made = finding(
-        sides, "kernels", "changed", f"kernels: {', '.join(parts)}", counts, ("kernels_changed",), kind="set"
-    )
-    return [replace(made, evidence=tuple(item for one in other for item in one.evidence))]
 
 
 def _forms(sides: Sides) -> list[Finding]:

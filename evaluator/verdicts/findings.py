@@ -10,6 +10,7 @@ from evaluator.verdicts.sides import CellName
 from evaluator.verdicts.words import Answer, Magnitude, Verdict
 
 Kind = Literal["time", "count", "set", "status", "accuracy", "drift", "memory"]
+KernelWord = Literal["added", "removed", "changed", "relaunched", "rebuilt", "renamed"]
 
 
 @dataclass(frozen=True)
@@ -99,14 +100,32 @@ class GuardChange:
 class KernelChange:
     """A kernel ``added``, ``removed``, or ``changed``: same place in order or same name, another body.
 
+    Of an equal body: ``relaunched`` (another launch), ``rebuilt`` (other machine code), or no more than ``renamed``.
     ``base_source`` and ``candidate_source`` are the SHA-256 of the sources to show side by side.
     """
 
-    change: Literal["added", "removed", "changed", "renamed"]
+    change: KernelWord
     name: str
     kind: str | None
     base_source: str | None
     candidate_source: str | None
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True)
+class FusionChange:
+    """One kernel that became several (``lost``), or several that became one (``gained``), in one pass of a graph.
+
+    Names and SHA-256 of the sources are those of the kernels on each side. ``more_bytes``: bytes moved by the
+    candidate's less those by the base's, by Inductor's own estimate; None where one of them has none.
+    """
+
+    change: Literal["lost", "gained"]
+    base: tuple[str, ...]
+    candidate: tuple[str, ...]
+    base_sources: tuple[str | None, ...]
+    candidate_sources: tuple[str | None, ...]
+    more_bytes: int | None
     evidence: tuple[Evidence, ...]
 
 
@@ -126,6 +145,7 @@ class Differences:
     breaks: tuple[BreakChange, ...] = ()
     guards: tuple[GuardChange, ...] = ()
     kernels: tuple[KernelChange, ...] = ()
+    fusions: tuple[FusionChange, ...] = ()
     phases: tuple[PhaseChange, ...] = ()
     error: tuple[str | None, str | None] | None = None
 

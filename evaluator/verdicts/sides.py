@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from evaluator.verdicts.words import is_codegen
+
 
 @dataclass(frozen=True)
 class Series:
@@ -48,8 +50,37 @@ class GuardFailure:
 
 
 @dataclass(frozen=True)
+class Build:
+    """What Triton and ptxas made of a kernel for a card that is not there; sizes in bytes, spills and stack of a thread.
+
+    ``error``: why it was refused, and then every number is None. ``sass_hash``: equal means equal machine code.
+    """
+
+    id: int
+    registers: int | None
+    spill_stores: int | None
+    spill_loads: int | None
+    stack: int | None
+    shared: int | None
+    cubin_bytes: int | None
+    sass_hash: str | None
+    error: str | None
+
+    @property
+    def spilled(self) -> int | None:
+        """Bytes written to and read back from local memory; None where it was not built."""
+        if self.spill_stores is None or self.spill_loads is None:
+            return None
+        return self.spill_stores + self.spill_loads
+
+
+@dataclass(frozen=True)
 class KernelUse:
-    """A generated or external kernel; equal ``source_hash`` means equal bodies. ``source_sha256`` names its text."""
+    """A generated or external kernel; equal ``source_hash`` means equal bodies. ``source_sha256`` names its text.
+
+    ``launch_hash``: equal means launched alike; ``loads`` and ``stores`` in its body by Inductor's count, ``bytes_moved``:
+    what one launch reads and writes by its estimate; all None where nothing says so. ``build``: see ``Build``, None where it was not built.
+    """
 
     id: int
     name: str
@@ -58,6 +89,13 @@ class KernelUse:
     source_sha256: str | None
     graph: str | None
     origin: str | None
+    launch_hash: str | None = None
+    form: str | None = None
+    calls: int | None = None
+    loads: int | None = None
+    stores: int | None = None
+    bytes_moved: int | None = None
+    build: Build | None = None
 
 
 @dataclass(frozen=True)
@@ -123,6 +161,11 @@ class CellName:
     bucket: str
     variant: str
     target: str
+
+    @property
+    def codegen(self) -> bool:
+        """Whether its code was generated for a card that is not there: nothing ran, so no time and no accuracy exists."""
+        return is_codegen(self.target)
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,8 @@ def compare(
     2. ``Not enough evidence``: fewer than half of the cells were compared (those that neither side supports do not
        count); or, leaving out the workloads with confirmed regressions, a bad finding is unconfirmed, a status or an
        accuracy is flaky, no gating time was compared, fewer than half of those of one kind (warm calls, compiles) are
-       settled (see ``settled``), or evidence was lost in more than half of the compared cells.
+       settled (see ``settled``), or evidence was lost in more than half of the compared cells. Where all cells are of
+       cards that are not there, times are not asked for.
     3. ``Upgrade except``: the workloads with confirmed regressions.
     4. ``Upgrade``.
 
@@ -70,7 +71,7 @@ def compare(
     excepted = tuple(dict.fromkeys(cell.cell.workload for cell in cells if confirmed_regressions(cell)))
     word, sentence = answer(cells, excepted, policy)
     compared = sum(1 for cell in cells if cell.compared)
-    apart = any(one.base and one.candidate and not one.interleaved for one in pairs)
+    apart = any(one.base and one.candidate and not one.interleaved and not one.cell.codegen for one in pairs)
     found = Counter(cell.verdict for cell in cells)
     return Verdicts(
         base=base.label,
@@ -133,12 +134,13 @@ def candidates(verdicts: Verdicts) -> Candidates:
 def explainable(verdicts: Verdicts) -> tuple[CellName, ...]:
     """The cells with confirmed regressions, worst first: those worth climbing the ladder for.
 
-    A workload that could not be loaded has nothing to climb.
+    A workload that could not be loaded has nothing to climb, and on a card that is not there nothing but Inductor writes
+    what is compared.
     """
     return tuple(
         cell.cell
         for cell in verdicts.cells
-        if confirmed_regressions(cell) and cell.base_evaluation is not None
+        if confirmed_regressions(cell) and cell.base_evaluation is not None and not cell.cell.codegen
     )
 
 

@@ -76,3 +76,14 @@ def interval(estimate: Estimate | None) -> str:
     if estimate is None:
         return "nothing could be told"
     return f"{estimate.ratio:.3f} times ({estimate.low:.3f} to {estimate.high:.3f})"
+
+
+def size(count: int) -> str:
+    """Bytes in units of 1000: ``512 B``, ``3.1 MB``; below zero with its sign."""
+    amount, unit = float(abs(count)), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if amount < 1000:
+            break
+        amount, unit = amount / 1000, larger
+    sign = "-" if count < 0 else ""
+    return f"{sign}{amount:.0f} {unit}" if unit == "B" else f"{sign}{amount:.3g} {unit}"

@@ -41,6 +41,16 @@ NOT_TRIED: Final[frozenset[str]] = frozenset({"unsupported", "skipped"})
 
 Answer = Literal["Upgrade", "Upgrade except", "Hold", "Not enough evidence"]
 
+# What every target begins with whose code is generated for a card that is not there (codegen:h100).
+CODEGEN: Final = "codegen:"
+FACTS_ONLY: Final = "facts only: no times on codegen targets"
+
+
+def is_codegen(target: str) -> bool:
+    """Whether nothing that is generated for this target runs, so that it has neither times nor accuracy."""
+    return target.startswith(CODEGEN)
+
+
 # Classes of a change of a time, by the ratio to 1 in the direction of the change.
 Magnitude = Literal["small", "medium", "large"]
 
@@ -49,6 +59,13 @@ REASONS: Final[dict[str, str]] = {
     # why a number moved, or did not
     "same_kernels": "both sides generated the same kernels: what moved is not code generation",
     "kernels_changed": "other kernels were generated",
+    "launch_changed": "the same kernels are launched otherwise",
+    "binary_changed": "same source, other machine code: Triton or ptxas moved",
+    "fusion_lost": "what was one kernel is now several",
+    "fusion_gained": "what was several kernels is now one",
+    "new_spill": "a kernel spills registers to memory that did not, or more than it did",
+    "kernel_refused": "Triton or ptxas refused a kernel, which so has no numbers",
+    "estimate_moved": "Inductor's estimate moved for kernels that did not change",
     "new_break": "a graph break was added",
     "break_gone": "a graph break is gone",
     "new_recompile": "a frame is compiled again that was not before",

@@ -9,12 +9,13 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.app import seed, upgrades
+from tests.app import codegen, seed, upgrades
 
 ENTRY = Path(__file__).resolve().parents[2] / "app" / "streamlit_app.py"
 # A machine under load may need long for the first imports; nothing here judges speed.
 PATIENCE_S = 60
 
+SCENARIOS = {**seed.SCENARIOS, **upgrades.SCENARIOS, **codegen.SCENARIOS}
 Opener = Callable[..., AppTest]
 
 
@@ -25,7 +26,7 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
 
     def made(scenario: str) -> Path:
         path = folder / f"{scenario}.db"
-        return path if path.exists() else {**seed.SCENARIOS, **upgrades.SCENARIOS}[scenario](path)
+        return path if path.exists() else SCENARIOS[scenario](path)
 
     return made
 

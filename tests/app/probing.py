@@ -89,7 +89,9 @@ class Probing:
             "error": self._error(),
             "log_tail": log,
             "artifacts": files,
-            "samples": self._samples() if self.status in ("ok", "accuracy_failed", "not_comparable") else [],
+            "samples": self._samples()
+            if self.status in ("ok", "accuracy_failed", "not_comparable") and self.workload.target == "cpu"
+            else [],
             "facts": self._facts() if self.kind == "walk" and self.replica == 0 else {},
             "breaks": self._breaks() if self.kind == "walk" and self.replica == 0 and ok else [],
             "recompile_reasons": self._recompiles()

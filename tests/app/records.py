@@ -38,6 +38,9 @@ class MadeWorkload:
     limit_from: int | None = None
     nothing: bool = False
     edition: str = ""
+    target: str = "cpu"
+    builds: tuple[Record, ...] = ()
+    """What was built of its kernels on a target on which nothing runs; a build names its kernel's ``source``."""
     failures: dict[tuple[str, str], tuple[str, Status, str]] = field(default_factory=dict)
     """(torch version or "*", bucket or "*") -> (probe, status, reason)"""
 
@@ -178,7 +181,8 @@ class MadeRun:
     def _cell(
         self, workload: MadeWorkload, variant: str, evidence_only: bool, bucket: str, position: int
     ) -> Iterable[Record]:
-        evaluation = str(uuid.uuid5(uuid.UUID(self.uuid), f"{workload.name}{bucket}{variant}"))
+        named = f"{workload.name}{bucket}{variant}{workload.target.removeprefix('cpu')}"
+        evaluation = str(uuid.uuid5(uuid.UUID(self.uuid), named))
         yield {
             "type": "evaluation",
             "run": self.uuid,
@@ -188,18 +192,21 @@ class MadeRun:
             "definition_hash": workload.definition_hash,
             "bucket": bucket,
             "variant": variant,
-            "target": "cpu",
+            "target": workload.target,
         }
+        simulated = workload.target != "cpu"
         failed = workload.failure(self.torch.partition("+")[0], bucket)
         statuses: list[Status] = []
-        for replica in range(1 if evidence_only or failed else self.replicas):
-            kinds = ["walk"] if evidence_only else ["cold", "warm", "walk", "timing"]
-            if replica == 0 and not evidence_only:
+        for replica in range(1 if evidence_only or failed or simulated else self.replicas):
+            kinds = ["walk"] if evidence_only or simulated else ["cold", "warm", "walk", "timing"]
+            if replica == 0 and not evidence_only and not simulated:
                 kinds += ["accuracy"]
             for kind in kinds:
                 probe = Probing(self, workload, bucket, position, replica, kind, failed)
                 yield from probe.records(evaluation)
                 statuses.append(probe.status)
+        if simulated and not failed:
+            yield self._build(workload, evaluation)
         if self.status is None and workload.name.endswith("pending"):
             return
         status = worst(statuses)
@@ -210,4 +217,25 @@ class MadeRun:
             "evaluation": evaluation,
             "status": status,
             "reason": reason,
+        }
+
+    def _build(self, workload: MadeWorkload, evaluation: str) -> Record:
+        """The probe that built the kernels of a walk, whose sources that walk left."""
+        return {
+            "type": "probe",
+            "run": self.uuid,
+            "evaluation": evaluation,
+            "replica": 0,
+            "probe": "build",
+            "cache": None,
+            "attempt": 1,
+            "started_at": self.started.isoformat(),
+            "duration_s": 1.5,
+            "status": "ok",
+            "stage": "done",
+            "builds": [
+                {k: v for k, v in one.items() if k != "source"}
+                | {"source_sha256": artifact("kernel_source", str(one["source"]).encode())["sha256"]}
+                for one in workload.builds
+            ],
         }

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import event
 
 from db.queries.comparison import Loaded, load, resolve
+from db.queries.run_sides import sides_of_run
 from db.session import open_reader
 from db.store import Store
 from evaluator.sink import artifact
@@ -351,3 +353,43 @@ def test_the_number_of_queries_does_not_grow_with_the_cells(tmp_path: Any) -> No
         assert len(found.pairs) == len(workloads) * len(buckets)
         counts.append(len(asked))
     assert counts[0] == counts[1]
+
+
+def test_kernels_carry_what_was_built_of_them(tmp_path: Path) -> None:
+    """By source and name; a kernel that was not built has none, and a refused one its reason and no number."""
+    database = str(tmp_path / "runs.db")
+    records = made.codegen_cell("first")
+    (walk,) = [one for one in records if one.get("probe") == "walk"]
+    (build,) = [one for one in records if one.get("probe") == "build"]
+    sources = [artifact("kernel_source", text) for text in (b"first", b"second", b"third")]
+    names = ("triton_poi_fused_add_0", "triton_red_fused_sum_1", "triton_poi_fused_mul_2")
+    walk["kernels"] = [
+        {**made.TRITON_KERNEL, "name": name, "source_sha256": source["sha256"]}
+        for name, source in zip(names, sources, strict=True)
+    ]
+    walk["kernels"].append({"name": "extern_kernels.mm", "kind": "extern"})
+    build["builds"] = [
+        {**made.BUILD, "name": names[1], "source_sha256": sources[1]["sha256"], "registers": 77},
+        {**made.REFUSED, "name": names[0], "source_sha256": sources[0]["sha256"]},
+    ]
+    later = {**build, "attempt": 2, "builds": [{**build["builds"][0], "registers": 88}, build["builds"][1]]}
+    opened = Store(database)
+    opened.write_many([*made.head(), *sources, made.replica(), *records[:-1], later, records[-1], made.end()])
+    opened.close()
+    with reading(database) as connection:
+        (side,) = sides_of_run(connection, 1)
+        (pair,) = load(connection, side, side).pairs
+    assert pair.cell.codegen and pair.base is not None
+    refused, spilling, unbuilt, extern = pair.base.kernels
+    assert refused.build is not None and refused.build.error == made.REFUSED["error"]
+    assert refused.build.registers is None and refused.build.spilled is None
+    # Of two attempts the last one counts.
+    assert spilling.build is not None and (spilling.build.registers, spilling.build.spilled) == (88, 0)
+    assert unbuilt.build is None and extern.build is None
+    assert (unbuilt.bytes_moved, unbuilt.form, unbuilt.calls, unbuilt.launch_hash) == (
+        3145728,
+        "pointwise",
+        1,
+        "a" * 64,
+    )
+    assert extern.bytes_moved is None

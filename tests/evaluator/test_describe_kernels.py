@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evaluator.describe_kernels import kernel_lines
+from evaluator.describe_run import describe_run
 from tests.db import made
 
 
@@ -30,3 +31,27 @@ def test_the_tables_of_a_card_that_is_not_there() -> None:
         "refused: triton_tem_fused_mm_1 for sm_90a: "
         "ptxas: uses too much shared data (0x40000 bytes, 0x38c00 max)"
     ]
+
+
+def test_the_card_and_what_attention_became_are_said() -> None:
+    facts = {
+        "gpu": {"name": "h100", "capability": [9, 0]},
+        "attention": [{"backend": "flash", "why": "bfloat16, head size 64"}],
+    }
+    evaluation = {
+        "id": 3,
+        "workload": "w",
+        "bucket": "b",
+        "variant": "v",
+        "status": "ok",
+        "facts": facts,
+        "probes": {},
+        "metrics": {},
+        "environment": {},
+    }
+    run = {"id": 1, "uuid": "u", "profile": "quick", "status": "finished", "started_at": "2026-03-01"}
+    text = describe_run({"run": run, "evaluations": [evaluation]})
+    assert (
+        "generated for a card that is not there, so nothing ran on it: name h100, capability [9, 0]" in text
+    )
+    assert "attention: flash (bfloat16, head size 64)" in text

@@ -13,6 +13,7 @@ import pytest
 from evaluator.verdicts.findings import Cause, Evidence, Verdicts, as_json
 from evaluator.verdicts.sides import CellName, Pair, Side
 from evaluator.verdicts.whole import candidates, compare, explainable
+from tests.evaluator.verdicts.fused import FUSED, SPLIT, base_of, candidate_of, codegen
 from tests.evaluator.verdicts.given import (
     NEXT_TORCH,
     STEADY,
@@ -476,3 +477,41 @@ def test_wrong_results_are_a_doubt_where_the_base_can_not_be_judged() -> None:
     found = verdicts([unsure, *(same(f"pack.{n}") for n in range(9))])
     assert found.answer == "Not enough evidence"
     assert "wrong results whose base can't be judged in pack.a" in found.answer_text
+
+
+def built(number: int, **changes: Any) -> list[Pair]:
+    """Cells of a card that is not there that are alike."""
+    return [
+        codegen(base_of(FUSED), candidate_of(FUSED), f"pack.w{place}", **changes) for place in range(number)
+    ]
+
+
+def test_cells_without_times_are_answered_from_facts_alone() -> None:
+    found = verdicts(built(4))
+    assert found.answer == "Upgrade"
+    assert (
+        found.answer_text
+        == "Upgrade: no regression, facts only: no times on codegen targets; 4 of 4 cells compared."
+    )
+    # In two runs as well: what was not measured was not measured out of turn either.
+    apart = verdicts(built(4, interleaved=False))
+    assert apart.answer == "Upgrade" and not any("in turns" in one for one in apart.warnings)
+
+
+def test_a_lost_fusion_in_one_workload_of_many_is_an_exception_once_it_is_confirmed() -> None:
+    sides = (base_of(FUSED), candidate_of(*SPLIT))
+    owed = verdicts([*built(4), codegen(*sides, "pack.lost")])
+    assert owed.answer == "Not enough evidence" and "unconfirmed regressions in pack.lost" in owed.answer_text
+    assert [one.workload for one in candidates(owed).exact] == ["pack.lost"]
+    found = verdicts([*built(4), codegen(*sides, "pack.lost", rerun=sides)])
+    assert (found.answer, found.excepted) == ("Upgrade except", ("pack.lost",))
+    assert "facts only" in found.answer_text and "times" not in found.answer_text.replace("no times", "")
+    # There is nothing to climb: no rung of it runs.
+    assert explainable(found) == ()
+
+
+def test_cells_without_times_leave_the_times_of_others_as_they_are() -> None:
+    found = verdicts([*alike(3), *built(6)])
+    assert found.answer == "Upgrade" and "3 of 3 times settled" in found.answer_text
+    unsure = verdicts([*(unsettled(f"pack.w{place}") for place in range(3)), *built(6)])
+    assert unsure.answer == "Not enough evidence" and "0 of 3 times settled" in unsure.answer_text

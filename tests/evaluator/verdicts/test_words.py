@@ -9,6 +9,15 @@ from evaluator.verdicts.findings import Verdicts
 from evaluator.verdicts.sides import Noise, Pair
 from evaluator.verdicts.whole import compare
 from evaluator.verdicts.words import REASONS
+from tests.evaluator.verdicts.fused import (
+    FUSED,
+    SPLIT,
+    base_of,
+    candidate_of,
+    codegen,
+    refused,
+    with_build,
+)
 from tests.evaluator.verdicts.given import (
     NEXT_TORCH,
     STEADY_8,
@@ -93,6 +102,13 @@ def pairs() -> Iterator[Pair]:
     yield warm(1.2, STEADY_8[:3], "noisy")
     yield warm(1.01)  # below_margin
     yield warm(1.0, WIDE)
+    yield codegen(base_of(FUSED), candidate_of(*SPLIT))  # fusion_lost
+    yield codegen(base_of(*SPLIT), candidate_of(FUSED))
+    yield codegen(base_of(FUSED), candidate_of(with_build(FUSED, spill_loads=4)))  # new_spill
+    yield codegen(base_of(FUSED), candidate_of(replace(FUSED, build=refused())))
+    yield codegen(base_of(FUSED), candidate_of(with_build(FUSED, sass_hash="another")))
+    yield codegen(base_of(FUSED), candidate_of(replace(FUSED, launch_hash="another")))
+    yield codegen(base_of(FUSED), candidate_of(replace(FUSED, bytes_moved=1)))  # estimate_moved
     yield replace(warm(1.04), noise={WALL: Noise(WALL, 0.2, None, 1, STEADY_8[:4], 1)})
 
 

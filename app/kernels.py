@@ -1,0 +1,151 @@
+"""Kernels as the rows of a table: what Inductor says of them, what ptxas made of them, what is amiss. Pure but for columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pandas as pd
+
+from app import tables, theme
+from evaluator.verdicts.sides import KernelUse
+from evaluator.verdicts.wording import size
+
+# Shown only where some kernel has it: most targets know none of these.
+_KNOWN: Final[Mapping[str, tuple[str, int, str]]] = {
+    "form": ("form", 105, "what Inductor makes of it: pointwise, reduction, persistent_reduction, ..."),
+    "calls": ("calls", 50, "places in the generated code that run it"),
+    "loads": ("loads", 50, "by Inductor's own count"),
+    "stores": ("stores", 55, "by Inductor's own count"),
+    "reductions": ("reductions", 75, "by Inductor's own count"),
+    "moved": ("moves", 75, "read and written by one launch, by Inductor's own estimate"),
+    "registers": ("registers", 70, "of a thread, by ptxas"),
+    "spills": ("spilled", 70, "bytes that a thread writes to memory and reads back for want of registers"),
+    "stack": ("stack", 55, "bytes of a thread, by ptxas"),
+    "shared": ("shared", 65, "dynamic shared memory of a launch in bytes, by Triton"),
+    "cubin": ("cubin", 70, "size of the machine code's file"),
+    "machine_code": ("machine code", 110, "hash of the machine code; equal ones are the same"),
+}
+
+
+def worded(kernels: pd.DataFrame) -> pd.DataFrame:
+    """The kernels with mark (refused, spills; missing: nothing amiss), and sizes and the machine code's hash as text."""
+    rows = kernels.to_dict("records")
+    sizes = {"moved": "bytes_moved", "spills": "spilled", "cubin": "cubin_bytes"}
+    return kernels.assign(
+        mark=[mark(row) for row in rows],
+        machine_code=[one[:12] if isinstance(one, str) else None for one in kernels["sass_hash"]],
+        **{name: [_size(row[column]) for row in rows] for name, column in sizes.items()},
+    )
+
+
+def mark(kernel: Mapping[Any, Any]) -> str | None:
+    """What is amiss with a kernel that was built; None where nothing is, or it was not built."""
+    if isinstance(kernel["error"], str):
+        return theme.kernel_mark("refused")
+    spilled = kernel["spilled"]
+    return theme.kernel_mark("spills") if pd.notna(spilled) and spilled > 0 else None
+
+
+def columns(shown: pd.DataFrame) -> dict[str, Any]:
+    """The columns of what is known of some kernel, none of others."""
+    found: dict[str, Any] = {}
+    if shown["mark"].notna().any():
+        found["mark"] = tables.text("amiss", width=85)
+    for name, (label, width, help) in _KNOWN.items():
+        if shown[name].notna().any():
+            number = shown[name].dtype != object
+            make = tables.whole if number else tables.text
+            found[name] = make(label, width=width, help=help)
+    return found
+
+
+def between(base: KernelUse | None, candidate: KernelUse | None) -> dict[str, str | None]:
+    """What is known of a kernel on two sides, each as one text where both have the same, else ``base → candidate``; None
+    where neither has it: form, moves, loads, registers, spilled, shared, cubin, machine_code, amiss."""
+    sides = [_of_use(one) for one in (base, candidate)]
+    found: dict[str, str | None] = {}
+    for name in _of_use(None):
+        ours, theirs = sides[0][name], sides[1][name]
+        if base is None or candidate is None or ours == theirs:
+            found[name] = ours if candidate is None else theirs
+        else:
+            found[name] = f"{ours or theme.MISSING} → {theirs or theme.MISSING}"
+    return found
+
+
+def _of_use(one: KernelUse | None) -> dict[str, str | None]:
+    build = one.build if one else None
+    numbers = {
+        "moves": one.bytes_moved if one else None,
+        "spilled": build.spilled if build else None,
+        "shared": build.shared if build else None,
+        "cubin": build.cubin_bytes if build else None,
+    }
+    amiss = None
+    if build and build.error:
+        amiss = theme.kernel_mark("refused")
+    elif build and build.spilled:
+        amiss = theme.kernel_mark("spills")
+    counted = (one.loads, one.stores) if one else (None, None)
+    return {
+        "form": one.form if one else None,
+        "loads": None if counted == (None, None) else ", ".join(theme.count(n) for n in counted),
+        "registers": None if build is None or build.registers is None else str(build.registers),
+        **{name: None if value is None else size(value) for name, value in numbers.items()},
+        "machine_code": build.sass_hash[:12] if build and build.sass_hash else None,
+        "amiss": amiss,
+    }
+
+
+def build_lines(build: Mapping[Any, Any]) -> str:
+    """All that is known of one build, a line each."""
+    error = build["error"]
+    known = [
+        ("refused", error if isinstance(error, str) else None),
+        ("for", build["arch"]),
+        ("configuration", _config(build["config"], build["configs"])),
+        ("spills", None if pd.isna(build["spill_stores"]) else _spills(build)),
+        ("shared memory", _sum(build["shared"], build["static_shared"])),
+        ("PTX, cubin", _pair(build["ptx_bytes"], build["cubin_bytes"])),
+        ("machine code", build["sass_hash"]),
+        ("built in", _took(build)),
+        ("by", ", ".join(f"{word} {build[name]}" for name, word in _TOOLS if isinstance(build[name], str))),
+    ]
+    return "\n".join(f"{name + ':':<15}{text}" for name, text in known if isinstance(text, str) and text)
+
+
+_TOOLS: Final = (("triton", "Triton"), ("ptxas", "ptxas"))
+
+
+def _size(value: Any) -> str | None:
+    return None if pd.isna(value) else size(int(value))
+
+
+def _config(config: Any, choices: Any) -> str | None:
+    if not isinstance(config, dict):
+        return None
+    of = "" if pd.isna(choices) else f" (the first of {theme.counted(int(choices), 'configuration')})"
+    return ", ".join(f"{name} {value}" for name, value in config.items()) + of
+
+
+def _spills(build: Mapping[Any, Any]) -> str:
+    return f"{int(build['spill_stores'])} B stored, {int(build['spill_loads'])} B loaded a thread"
+
+
+def _sum(dynamic: Any, static: Any) -> str | None:
+    parts = ((dynamic, "of the launch"), (static, "static"))
+    known = [f"{size(int(one))} {word}" for one, word in parts if pd.notna(one)]
+    return ", ".join(known) or None
+
+
+def _pair(ptx: Any, cubin: Any) -> str | None:
+    known = [size(int(one)) for one in (ptx, cubin) if pd.notna(one)]
+    return ", ".join(known) or None
+
+
+def _took(build: Mapping[Any, Any]) -> str | None:
+    if pd.isna(build["compile_s"]):
+        return None
+    earlier = ", by an earlier build of the same source" if build["cached"] is True else ""
+    return f"{theme.number(float(build['compile_s']))} s, another kernel beside it{earlier}"
