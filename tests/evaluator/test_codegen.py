@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -159,15 +160,17 @@ def test_the_walk_is_the_real_one(recorded: dict[str, Any]) -> None:
     assert slow["facts"]["graph_breaks"] == 1
 
 
-def test_no_time_and_no_accuracy_is_ever_there(recorded: dict[str, Any]) -> None:
+def test_no_time_and_no_accuracy_is_ever_there(recorded: dict[str, Any], folder: Path) -> None:
+    with sqlite3.connect(folder / "r.db") as database:
+        kept = "select count(*) from sample where probe_id is not null"
+        assert database.execute(kept).fetchone() == (0,)
+        assert database.execute("select count(*) from accuracy").fetchone() == (0,)
     for one in recorded["evaluations"]:
         assert set(one["probes"]) <= {"walk", "build"}
         assert one["timing"] == {"protocol": None, "protocols": [], "rounds": {}}
         assert one["metrics"] == {}
         assert one["accuracy"] is None
         assert one["accuracy_series"] in (None, {}, [])
-        for probe in one["probes"].values():
-            assert all(process["samples"] == [] for process in probe["processes"])
         assert "traced_phases" not in one["facts"]
 
 
