@@ -141,4 +141,4 @@ def card(record: EvaluationRecord) -> dict[str, Any]:
     """What the walk says of the card that its code was generated for, and what attention became on it."""
     extra = (record.facts or {}).get("extra")
     known = extra if isinstance(extra, dict) else {}
-    return {name: known[name] for name in ("gpu", "attention") if known.get(name)}
+    return {name: known[name] for name in ("card", "attention") if known.get(name)}

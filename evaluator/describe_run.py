@@ -89,9 +89,9 @@ def _facts(facts: Document) -> Iterator[str]:
         yield "compiled nothing: it reused the code of earlier buckets"
     if facts.get("recompile_limit_hit"):
         yield f"the recompile limit was hit; frames that then ran eager here: {facts.get('ran_eager')}"
-    gpu = facts.get("gpu")
-    if isinstance(gpu, dict):
-        figures = ", ".join(f"{name} {value}" for name, value in gpu.items())
+    card = facts.get("card")
+    if isinstance(card, dict):
+        figures = ", ".join(f"{name} {value}" for name, value in card.items())
         yield f"generated for a card that is not there, so nothing ran on it: {figures}"
     for one in facts.get("attention") or ():
         if isinstance(one, dict):

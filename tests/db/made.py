@@ -345,11 +345,11 @@ def codegen_cell(name: str = "first", bucket: str = "n=4", target: str = "codege
     place: Record = {"evaluation": of["uuid"]}
     kernel = {**TRITON_KERNEL, "source_sha256": source["sha256"]}
     build = {**BUILD, "source_sha256": source["sha256"]}
-    gpu = {"gpu": {"name": "h100", "capability": [9, 0], "multi_processors": 132}}
+    card = {"card": {"name": "h100", "capability": [9, 0], "multi_processors": 132}}
     return [
         of,
         source,
-        probe("walk", name, bucket, facts=WALK_FACTS | gpu, kernels=[kernel], **place),
+        probe("walk", name, bucket, facts=WALK_FACTS | card, kernels=[kernel], **place),
         probe("build", name, bucket, builds=[build, REFUSED], **place),
         finished(name, bucket) | place,
     ]

@@ -129,7 +129,7 @@ def test_a_cell_of_a_card_that_is_not_there(tmp_path: Path) -> None:
     assert one["target"] == "codegen:h100" and one["status"] == "ok"
     assert one["kernels"] == [{**made.TRITON_KERNEL, "source_sha256": source}]
     assert one["builds"] == [{**made.BUILD, "source_sha256": source}, {**made.REFUSED, "source_sha256": None}]
-    assert one["facts"]["gpu"] == {"name": "h100", "capability": [9, 0], "multi_processors": 132}
+    assert one["facts"]["card"] == {"name": "h100", "capability": [9, 0], "multi_processors": 132}
     assert list(one["probes"]) == ["walk", "build"]
     assert one["metrics"] == {} and one["accuracy"] is None
 

@@ -35,7 +35,7 @@ def test_the_tables_of_a_card_that_is_not_there() -> None:
 
 def test_the_card_and_what_attention_became_are_said() -> None:
     facts = {
-        "gpu": {"name": "h100", "capability": [9, 0]},
+        "card": {"name": "h100", "capability": [9, 0]},
         "attention": [{"backend": "flash", "why": "bfloat16, head size 64"}],
     }
     evaluation = {
