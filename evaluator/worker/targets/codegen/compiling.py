@@ -14,7 +14,7 @@ from evaluator.worker.targets.codegen import attention, internals, user_kernels
 from evaluator.worker.targets.codegen.attention_rules import Choice
 from evaluator.worker.targets.codegen.card import Card
 from evaluator.worker.targets.codegen.device import driver_of
-from evaluator.worker.targets.codegen.retarget import Generated, inner_compiler
+from evaluator.worker.targets.codegen.retarget import Generated, inner_compiler, settings
 
 # A mode is a set of options; this one changes nothing.
 _PLAIN_MODES: Final = (None, "default")
@@ -51,8 +51,8 @@ class Codegen:
         mode = asked.pop("mode", None)
         if mode not in _PLAIN_MODES:
             raise Unsupported(f"the mode {mode!r} records or times on the card itself")
-        settings = asked.pop("options", None)
-        return torch.compile(built, backend=self._backend(settings), **asked)
+        own = asked.pop("options", None)
+        return torch.compile(built, backend=self._backend(own), **asked)
 
     @contextlib.contextmanager
     def walking(self) -> Iterator[None]:
@@ -60,7 +60,7 @@ class Codegen:
         with user_kernels.recognised(), driver_of(self.card):
             yield
 
-    def _backend(self, settings: Mapping[str, Any] | None) -> Callable[..., Any]:
+    def _backend(self, own: Mapping[str, Any] | None) -> Callable[..., Any]:
         inner = inner_compiler(self.card, self.generated.append)
 
         def backend(graph_module: Any, example_inputs: Any) -> Any:
@@ -68,9 +68,13 @@ class Codegen:
             internals.get("torch._inductor.fx_passes.post_grad:lazy_init")()
             compile_fx = internals.get("torch._inductor.compile_fx:compile_fx")
             uncached = internals.get("torch._functorch.config:patch")
-            with uncached(enable_autograd_cache=False), attention.of_card(self.card, self.attention.append):
+            with (
+                settings(),
+                uncached(enable_autograd_cache=False),
+                attention.of_card(self.card, self.attention.append),
+            ):
                 return compile_fx(
-                    graph_module, example_inputs, inner_compile=inner, config_patches=dict(settings or {})
+                    graph_module, example_inputs, inner_compile=inner, config_patches=dict(own or {})
                 )
 
         return backend

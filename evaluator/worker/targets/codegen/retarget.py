@@ -22,7 +22,13 @@ _CPU_LIBRARIES: Final = frozenset({"mkldnn", "mkldnn_prepacked", "mkl", "onednn"
 _CPU_SIGNS: Final = ("_for_cpu", "mkldnn", "onednn", "_cpu_")
 
 # Each graph is generated afresh, so that its kernels are seen. Padding decides by timing products on the device.
-_SETTINGS: Final = {"fx_graph_cache": False, "fx_graph_remote_cache": False, "shape_padding": False}
+# With several threads Inductor starts processes that build kernels; none is built while a graph is lowered.
+_SETTINGS: Final = {
+    "fx_graph_cache": False,
+    "fx_graph_remote_cache": False,
+    "shape_padding": False,
+    "compile_threads": 1,
+}
 # These time candidates on the device to choose one.
 _TUNING: Final = ("max_autotune", "max_autotune_pointwise", "max_autotune_gemm", "coordinate_descent_tuning")
 
@@ -63,7 +69,7 @@ def inner_compiler(card: Card, note: Callable[[Generated], None]) -> Callable[..
         inputs = on_card(list(example_inputs))
         lower = internals.get("torch._inductor.compile_fx:compile_fx_inner")
         backward = bool(how.get("is_backward"))
-        with present(card), _settings(), _kernels(note, backward):
+        with present(card), settings(), _kernels(note, backward):
             _lowered(lower, copy, inputs, how)
         return _boxed(on_cpu(graph_module))
 
@@ -155,7 +161,8 @@ def _device_on_card(argument: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _settings() -> Iterator[None]:
+def settings() -> Iterator[None]:
+    """Inside, Inductor is set as this target needs it."""
     config = internals.get("torch._inductor.config:patch")
     known = vars(internals.get_module("torch._inductor.config"))["_config"]
     with config({name: value for name, value in _SETTINGS.items() if name in known}):
