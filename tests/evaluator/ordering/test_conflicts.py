@@ -162,6 +162,9 @@ def test_times_that_look_right_do_not_make_a_reuse_safe() -> None:
 def test_the_new_tensor_on_another_stream_needs_a_wait_too() -> None:
     calls = (*MAKE[:2], Free("x"), AGAIN[0], Run("C", "s3", 2, writes=("w",)))
     assert [(one.last, one.user) for one in reused(*calls)] == [("A", "C")]
+    # Telling the allocator of the stream that it knows changes nothing.
+    told = (*calls[:2], RecordStream("x", "s1"), *calls[2:])
+    assert [(one.last, one.user) for one in reused(*told)] == [("A", "C")]
 
 
 def test_a_block_is_followed_through_its_tensors() -> None:

@@ -154,6 +154,11 @@ def test_a_wait_in_a_stream_is_a_span_from_when_nothing_else_is_left() -> None:
     assert times(a(duration=1), WaitStream("s2", "s1", at=5), b(at=5)).held == {1: Span(5, 5)}
 
 
+def test_nothing_is_ordered_after_itself() -> None:
+    assert not ordered(a(), b("s1"), second="A")
+    assert not ordered(a(), b("s1"), first="B", second="A")
+
+
 def test_through_names_only_waits_that_order_the_two() -> None:
     calls = (
         a(),
