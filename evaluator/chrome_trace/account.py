@@ -135,7 +135,7 @@ def account(
         orphans,
         (begun, max(returns)) if begun is not None and returns else None,
         stream,
-        _wall(recording, begun, stream, len(by_stream)),
+        _wall(recording, begun, launches, stream, len(by_stream)),
         kernels[0] - begun if kernels and begun is not None else None,
         length(union(spans)) if spans else None,
         holes,
@@ -187,15 +187,18 @@ def _gaps(on_device: Sequence[Work], within: Pair | None, calls: dict[Work, Call
     return tuple(found)
 
 
-def _wall(recording: Recording, begun: float | None, stream: Pair | None, streams: int) -> Pair | None:
-    """Until the first wait that returned after the last work was done, and that was a wait for it."""
-    if begun is None or stream is None:
+def _wall(
+    recording: Recording, begun: float | None, launches: Sequence[Launch], stream: Pair | None, streams: int
+) -> Pair | None:
+    """Until the first wait that was called after the last launch, returned after the last work was done, and waited for it."""
+    if begun is None or stream is None or not launches:
         return None
     waits = _WAITS_FOR_ALL + (_WAITS_FOR_ONE if streams == 1 else ())
+    launched = max(launch.call.start for launch in launches)
     ends = [
         call.end
         for call in recording.calls
-        if call.name in waits and call.start >= begun and call.end >= stream[1]
+        if call.name in waits and call.start >= launched and call.end >= stream[1]
     ]
     return (begun, min(ends)) if ends else None
 

@@ -102,6 +102,12 @@ def test_other_work_on_the_device_is_no_gap() -> None:
     assert found.counts == {"kernel": 3, "copy": 1, "set": 0}
 
 
+def test_idle_time_before_and_after_a_region_is_not_its_own() -> None:
+    around = (launch(8, 1, 2), kernel(8, 3, 10), launch(9, 131, 132), kernel(9, 150, 160))
+    assert [gap.start for gap in counted(*BATCH, *around).gaps] == [90]
+    assert [gap.start for gap in counted(*BATCH, *around, named=None).gaps] == [10, 90, 130]
+
+
 def chain(*gaps: float, prepared: bool) -> list[Event]:
     """Kernels of 100 µs with these gaps between; launched long before, or just in time."""
     made, at = [region("batch", 0, 10)], 20.0
@@ -171,6 +177,8 @@ def test_a_wait_for_one_stream_does_not_prove_that_all_are_done() -> None:
     assert ended("cudaDeviceSynchronize", *several) == (5, 140)
     assert ended("cudaStreamSynchronize", *single) == (5, 140)
     assert counted(*single).wall is None
+    # A wait covers what was launched before it was called, even if it happens to return later.
+    assert counted(*single, event("cuda_runtime", "cudaDeviceSynchronize", 94, 140)).wall is None
     # One that returned before the last work was done waited for something else.
     assert counted(*single, event("cuda_runtime", "cudaStreamSynchronize", 112, 129)).wall is None
 
