@@ -24,11 +24,14 @@ class Span:
 class Schedule:
     """Earliest times. ``runs``: by operation. ``calls``: when the host makes each call and when it is past it, by
     position; the two differ where it waits or computes. ``held``: waits in streams (by position) from when the stream
-    has nothing else left to do before them, to when they are over; of no length where nothing had to be waited for."""
+    has nothing else left to do before them, to when they are over; of no length where nothing had to be waited for.
+    ``met``: for each wait for something (by position, in streams and on the host) when that is complete.
+    """
 
     runs: dict[str, Span]
     calls: tuple[Span, ...]
     held: dict[int, Span]
+    met: dict[int, float]
 
     @property
     def end(self) -> float:
@@ -43,9 +46,13 @@ def schedule(order: Order) -> Schedule:
     runs: dict[str, Span] = {}
     calls: list[Span] = []
     held: dict[int, Span] = {}
+    met: dict[int, float] = {}
     for node, earlier in order.before.items():
         call = order.program.calls[node.call]
         ready = max((done[one] for one in earlier), default=0.0)
+        awaited = [done[one] for one in earlier if order.awaits(node, one)]
+        if awaited:
+            met[node.call] = max(awaited)
         if not node.device:
             made = max(calls[-1].end if calls else 0.0, call.at or 0.0)
             begun = ready = max(ready, made)
@@ -61,4 +68,4 @@ def schedule(order: Order) -> Schedule:
             own = [done[one] for one in earlier if not order.awaits(node, one)]
             held[node.call] = Span(max(own), ready)
         done[node] = ready
-    return Schedule(runs, tuple(calls), held)
+    return Schedule(runs, tuple(calls), held, met)

@@ -154,6 +154,14 @@ def test_a_wait_in_a_stream_is_a_span_from_when_nothing_else_is_left() -> None:
     assert times(a(duration=1), WaitStream("s2", "s1", at=5), b(at=5)).held == {1: Span(5, 5)}
 
 
+def test_when_what_is_waited_for_is_complete() -> None:
+    # A ends at 7, and at 2 where it is short; the host's wait too. Waiting for nothing is never met.
+    assert times(a(), WaitStream("s2", "s1", at=1), b()).met == {1: 7}
+    assert times(a(duration=1), WaitStream("s2", "s1", at=5), b(at=5)).met == {1: 2}
+    assert times(a(), SyncDevice(at=2)).met == {1: 7}
+    assert times(Wait("s2", "e"), WaitStream("s2", "s1"), SyncStream("s1"), a()).met == {}
+
+
 def test_nothing_is_ordered_after_itself() -> None:
     assert not ordered(a(), b("s1"), second="A")
     assert not ordered(a(), b("s1"), first="B", second="A")
