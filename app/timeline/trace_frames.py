@@ -36,8 +36,9 @@ def window(recording: Recording, account: Account | None, region: Span | None) -
         return (min(starts), max(ends)) if starts else (0.0, 0.0)
     ends = [region.end]
     if account is not None:
-        ends += [pair[1] for pair in (account.host, account.stream, account.wall) if pair is not None]
-    begun = min(region.start, account.stream[0]) if account is not None and account.stream else region.start
+        ends += [pair[1] for pair in (account.host, account.wall) if pair is not None]
+        ends += [one.end for one in account.work]
+    begun = min([region.start, *(one.start for one in account.work[:1])]) if account else region.start
     return begun, max(ends)
 
 

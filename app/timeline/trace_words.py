@@ -86,6 +86,14 @@ def sentences(account: Account) -> list[Said]:
             else "never worked at the same time"
         )
         found.append(Said("good" if one.both else "note", f"{pair} {met}."))
+    if account.lost:
+        found.append(
+            Said(
+                "note",
+                f"The work of {theme.counted(account.lost, 'launch', 'launches')} is not in the trace (lost, or captured into a "
+                "graph): when the device was done, busy or idle is not known.",
+            )
+        )
     if account.orphans:
         found.append(
             Said(
@@ -128,6 +136,8 @@ def _busy(account: Account) -> str:
 
 def _bound(account: Account) -> str:
     whole = _length(account.stream)
+    if account.lost:
+        return "not known: work is lost"
     if whole is None or whole <= 0 or len(account.work) < 2:
         return "not known of fewer than two pieces of work"
     shares = {cause: account.idle(cause) / whole for cause in ("host", "device", None)}

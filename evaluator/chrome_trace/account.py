@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from evaluator.chrome_trace.intervals import Pair, gaps, length, shared, union
+from evaluator.chrome_trace.intervals import Pair, gaps, length, union
 from evaluator.chrome_trace.launches import Launch, Launches, match
 from evaluator.chrome_trace.recording import Call, Recording, Span, Work
+from evaluator.chrome_trace.streams import Overlap, Serialised, by_stream, overlaps, serialised
 
 # A device that waits for the host a tenth of the time: a pair of events around the batch would say a tenth too much.
 HOST_SHARE: Final = 0.1
-# The number that CUPTI gives a context's default stream, and ROCm's. A trace does not say which stream is the default one.
-_DEFAULT_STREAMS: Final = (("cu", 7), ("hip", 0))
 _WAITS_FOR_ALL: Final = ("cudaDeviceSynchronize", "cuCtxSynchronize", "hipDeviceSynchronize")
 _WAITS_FOR_ONE: Final = (
     *("cudaStreamSynchronize", "cudaEventSynchronize", "cuStreamSynchronize", "cuEventSynchronize"),
@@ -44,27 +43,6 @@ class Gap:
 
 
 @dataclass(frozen=True)
-class Overlap:
-    """How long (µs) two streams of a device worked at the same time, and the share of the one that worked less."""
-
-    first: int | None
-    second: int | None
-    both: float
-    share: float | None
-
-
-@dataclass(frozen=True)
-class Serialised:
-    """Work that could not overlap: ``alone`` (all of it was in one stream), or ``never_beside`` (the default stream and the
-    others took turns). ``default``: whether ``stream`` is the default one by its usual number; None: unknown."""
-
-    stream: int | None
-    kind: Literal["alone", "never_beside"]
-    default: bool | None
-    others: tuple[int | None, ...] = ()
-
-
-@dataclass(frozen=True)
 class Account:
     """One region on one device, or a whole trace. Intervals are pairs (start, end) in µs; None is unknown.
 
@@ -72,7 +50,8 @@ class Account:
     of the last. ``wall``: from the region's start until the host is known to know that all is done (a wait for the device,
     or for a stream if all was in one). ``first_kernel``: µs from the region's start to its first kernel. ``busy``: µs with
     something running. ``bound``: who the other waits for, once at least two pieces of work ran. ``orphans``: work on the device
-    that no call in the trace launched, which may or may not belong here.
+    that no call in the trace launched, which may or may not belong here. ``lost``: launches of the region whose work the
+    trace does not have: then when the device was done, busy or idle is unknown.
     """
 
     region: Span | None
@@ -80,6 +59,7 @@ class Account:
     work: tuple[Work, ...]
     launches: tuple[Launch, ...]
     orphans: int
+    lost: int
     host: Pair | None
     stream: Pair | None
     wall: Pair | None
@@ -93,7 +73,7 @@ class Account:
     @property
     def counts(self) -> dict[str, int] | None:
         """Kernels, copies and sets; None where nothing is known to belong to the region and something might."""
-        if not self.work and self.orphans:
+        if not self.work and (self.orphans or self.lost):
             return None
         found = Counter(one.kind for one in self.work)
         return {kind: found[kind] for kind in ("kernel", "copy", "set")}
@@ -113,6 +93,7 @@ def account(
         return None
     launched = found or match(recording)
     launches = _inside(launched, region, device)
+    lost = [call for call in launched.lost if _belongs(call, region)]
     orphans = sum(one.device == device for one in launched.orphans)
     if region is None:
         work: Sequence[Work] = on_device
@@ -124,24 +105,25 @@ def account(
     calls = launched.call_of()
     holes = _gaps(on_device, stream, calls)
     kernels = [one.start for one in work if one.kind == "kernel"]
-    by_stream = _by_stream(work)
-    overlaps = _overlaps(by_stream)
-    returns = [launch.call.end for launch in launches]
+    lanes = by_stream(work)
+    pairs = overlaps(lanes)
+    made = [*(launch.call for launch in launches), *lost]
     return Account(
         region,
         device,
         tuple(work),
         tuple(launches),
         orphans,
-        (begun, max(returns)) if begun is not None and returns else None,
-        stream,
-        _wall(recording, begun, launches, stream, len(by_stream)),
+        len(lost),
+        (begun, max(call.end for call in made)) if begun is not None and made else None,
+        stream if not lost else None,
+        _wall(recording, begun, made, stream, len(lanes)),
         kernels[0] - begun if kernels and begun is not None else None,
-        length(union(spans)) if spans else None,
+        length(union(spans)) if spans and not lost else None,
         holes,
-        _bound(stream, holes, len(work)),
-        overlaps,
-        _serialised(recording, by_stream, overlaps),
+        _bound(stream, holes, len(work)) if not lost else None,
+        pairs,
+        serialised(recording, lanes, pairs) if not lost else None,
     )
 
 
@@ -149,9 +131,7 @@ def _inside(launched: Launches, region: Span | None, device: int | None) -> list
     found = []
     for launch in launched.matched:
         call = launch.call
-        if region is not None and not (
-            call.thread[0] == region.thread[0] and region.start <= call.start <= region.end
-        ):
+        if not _belongs(call, region):
             continue
         mine = tuple(one for one in launch.work if one.device == device)
         if mine:
@@ -159,16 +139,15 @@ def _inside(launched: Launches, region: Span | None, device: int | None) -> list
     return found
 
 
+def _belongs(call: Call, region: Span | None) -> bool:
+    if region is None:
+        return True
+    return call.thread[0] == region.thread[0] and region.start <= call.start <= region.end
+
+
 def _first_host(recording: Recording) -> float | None:
     lanes = (recording.operators, recording.regions, recording.calls)
     return min((lane[0].start for lane in lanes if lane), default=None)
-
-
-def _by_stream(work: Sequence[Work]) -> dict[int | None, list[Pair]]:
-    found: dict[int | None, list[Pair]] = {}
-    for one in work:
-        found.setdefault(one.stream, []).append((one.start, one.end))
-    return dict(sorted(found.items(), key=lambda lane: (lane[0] is None, lane[0] or 0)))
 
 
 def _gaps(on_device: Sequence[Work], within: Pair | None, calls: dict[Work, Call]) -> tuple[Gap, ...]:
@@ -188,13 +167,13 @@ def _gaps(on_device: Sequence[Work], within: Pair | None, calls: dict[Work, Call
 
 
 def _wall(
-    recording: Recording, begun: float | None, launches: Sequence[Launch], stream: Pair | None, streams: int
+    recording: Recording, begun: float | None, made: Sequence[Call], stream: Pair | None, streams: int
 ) -> Pair | None:
     """Until the first wait that was called after the last launch, returned after the last work was done, and waited for it."""
-    if begun is None or stream is None or not launches:
+    if begun is None or stream is None or not made:
         return None
     waits = _WAITS_FOR_ALL + (_WAITS_FOR_ONE if streams == 1 else ())
-    launched = max(launch.call.start for launch in launches)
+    launched = max(call.start for call in made)
     ends = [
         call.end
         for call in recording.calls
@@ -212,37 +191,3 @@ def _bound(stream: Pair | None, holes: Sequence[Gap], pieces: int) -> Bound | No
     if by_host > HOST_SHARE:
         return "host"
     return "device" if by_host + unknown <= HOST_SHARE else None
-
-
-def _overlaps(by_stream: dict[int | None, list[Pair]]) -> tuple[Overlap, ...]:
-    worked = {stream: length(union(spans)) for stream, spans in by_stream.items()}
-    found = []
-    for (first, second), both in shared(by_stream).items():
-        less = min(worked[first], worked[second])
-        found.append(Overlap(first, second, both, both / less if less > 0 else None))
-    return tuple(found)
-
-
-def default_stream(recording: Recording) -> int | None:
-    """The usual number of the default stream for the runtime that this trace shows; None where it shows none."""
-    for call in recording.calls:
-        for prefix, stream in _DEFAULT_STREAMS:
-            if call.name.startswith(prefix):
-                return stream
-    return None
-
-
-def _serialised(
-    recording: Recording, by_stream: dict[int | None, list[Pair]], overlaps: Sequence[Overlap]
-) -> Serialised | None:
-    usual = default_stream(recording)
-    if len(by_stream) == 1:
-        ((stream, spans),) = by_stream.items()
-        if len(spans) < 2:
-            return None
-        return Serialised(stream, "alone", None if usual is None or stream is None else stream == usual)
-    if usual is None or usual not in by_stream:
-        return None
-    beside = [one for one in overlaps if usual in (one.first, one.second)]
-    others = tuple(one.second if one.first == usual else one.first for one in beside)
-    return Serialised(usual, "never_beside", True, others) if not any(one.both for one in beside) else None

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Final
 
 from evaluator.chrome_trace.recording import Call, Recording, Work
+
+# Calls of the runtime and the driver that put work on the device.
+_LAUNCHES: Final = re.compile(r"^(cuda|cu|hip)\w*(Launch|Mem(cpy|set)\w*Async)")
 
 
 @dataclass(frozen=True)
@@ -23,10 +28,12 @@ class Launch:
 @dataclass(frozen=True)
 class Launches:
     """``matched`` by the call's start. ``orphans``: work that no call in the trace launched, or that names none.
-    ``repeated``: correlation ids that several calls carry; the first call has them."""
+    ``lost``: calls that launch something by their name, and whose work is not in the trace: the profiler had no room, the file
+    was cut off, or the call was captured into a graph. ``repeated``: correlation ids that several calls carry; the first call has them."""
 
     matched: tuple[Launch, ...]
     orphans: tuple[Work, ...]
+    lost: tuple[Call, ...] = ()
     repeated: int = 0
 
     def call_of(self) -> dict[Work, Call]:
@@ -55,4 +62,5 @@ def match(recording: Recording) -> Launches:
         (Launch(calls[correlation], tuple(done)) for correlation, done in work.items()),
         key=lambda launch: launch.call.start,
     )
-    return Launches(tuple(matched), tuple(orphans), len(repeated))
+    lost = [call for call in recording.calls if call.correlation not in work and _LAUNCHES.search(call.name)]
+    return Launches(tuple(matched), tuple(orphans), tuple(lost), len(repeated))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from evaluator.chrome_trace.account import Account, Overlap, Serialised, account, default_stream
+from evaluator.chrome_trace.account import Account, account
 from evaluator.chrome_trace.kernels import Total, totals
 from evaluator.chrome_trace.launches import match
 from evaluator.chrome_trace.recording import Recording, read_recording
+from evaluator.chrome_trace.streams import Overlap, Serialised, default_stream
 from tests.evaluator.chrome_trace.made import (
     BATCH,
     Event,
@@ -209,6 +210,40 @@ def test_a_region_without_launches_knows_nothing_rather_than_zero() -> None:
     # With all launches known it did launch nothing.
     quiet = counted(*made[:1], launch(1, 20, 21), kernel(1, 30, 31))
     assert quiet.counts == {"kernel": 0, "copy": 0, "set": 0}
+
+
+def test_a_launch_whose_work_is_lost_leaves_the_device_unknown() -> None:
+    found = counted(*BATCH, launch(30, 101, 103))
+    assert found.lost == 1
+    assert (found.stream, found.busy, found.bound, found.serialised) == (None, None, None, None)
+    # What the host did is known all the same, and it did wait for all of it.
+    assert (found.host, found.wall, found.first_kernel) == ((5, 103), (5, 135), 15)
+    # Lost outside the region, it is none of the region's.
+    assert counted(*BATCH, launch(30, 200, 201)).lost == 0
+    # A region of which nothing is left knows no counts.
+    assert (
+        counted(region("batch", 0, 10), launch(1, 1, 2), launch(2, 20, 21), kernel(2, 30, 31)).counts is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "launches"),
+    [
+        ("cudaLaunchKernel", True),
+        ("cudaLaunchKernelExC", True),
+        ("cuLaunchKernelEx", True),
+        ("cudaGraphLaunch", True),
+        ("cudaMemcpyAsync", True),
+        ("cudaMemsetAsync", True),
+        ("hipExtModuleLaunchKernel", True),
+        ("cudaStreamSynchronize", False),
+        ("cudaEventRecord", False),
+        ("cudaMalloc", False),
+        ("cudaOccupancyMaxActiveBlocksPerMultiprocessor", False),
+    ],
+)
+def test_which_calls_launch(name: str, launches: bool) -> None:
+    assert [one.name for one in match(recorded(launch(1, 1, 2, name=name))).lost] == [name] * launches
 
 
 def test_a_trace_without_a_device_has_no_account() -> None:
