@@ -87,7 +87,7 @@ def _durations(preset: Preset) -> dict[str, float]:
 def _duration(preset: Preset, run: Run) -> float:
     key = f"{preset.key}.{run.name}"
     wanted = state.asked(key)
-    if wanted is not None and not (wanted.isdecimal() and SHORTEST <= int(wanted) <= LONGEST):
+    if wanted is not None and not _taken(wanted):
         st.warning(
             f"A duration is a whole number from {SHORTEST} to {LONGEST}, not {theme.literal(wanted)}: "
             f"{theme.literal(run.name)} takes {theme.count(run.duration)}."
@@ -103,3 +103,12 @@ def _duration(preset: Preset, run: Run) -> float:
         help=f"in {run.stream}; {SHORTEST} to {LONGEST}",
     )
     return run.duration if chosen is None else chosen
+
+
+def _taken(text: str) -> bool:
+    """Whether the input takes this value of the URL; it drops any other."""
+    try:
+        number = float(text)
+    except ValueError:
+        return False
+    return SHORTEST <= number <= LONGEST and number == int(number)

@@ -111,11 +111,10 @@ def reservations(recording: Recording, launches: Launches) -> list[str]:
     if recording.truncated:
         found.append("The file has no end: what was written until then is shown.")
     if recording.damaged:
-        found.append(f"{theme.counted(recording.damaged, 'event')} could not be read and are left out.")
+        found.append(f"Left out, since it could not be read: {theme.counted(recording.damaged, 'event')}.")
     if launches.repeated:
-        found.append(
-            f"{theme.counted(launches.repeated, 'correlation id')} are carried by several calls; the first has the work."
-        )
+        ids = theme.counted(launches.repeated, "correlation id")
+        found.append(f"Carried by several calls, of which the first has the work: {ids}.")
     return found
 
 

@@ -45,6 +45,11 @@ def busy(path: Path) -> Path:
     return _write(path, MadeRun("2.14.1+cpu", 0, None, "quick", 1), [written(*long(20_000))])
 
 
+def garbled(path: Path) -> Path:
+    """A run whose trace is JSON of something else."""
+    return _write(path, MadeRun("2.14.1+cpu", 0, None, "quick", 1), [b'{"events": []}'])
+
+
 def _write(path: Path, run: MadeRun, traces: list[bytes]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     store = Store(str(path))
