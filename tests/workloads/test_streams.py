@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -25,7 +26,7 @@ from workloads import catalog
 from workloads.registry import Target, Workload
 
 CPU = Target("cpu", "cpu")
-WORKLOADS = {name: one for name, one in catalog.load().workloads.items() if name.startswith("streams.")}
+WORKLOADS = {name: one for name, one in catalog.load().workloads.items() if one.requires == "cuda"}
 CALLS = 3
 
 
@@ -47,9 +48,11 @@ def submitted(name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Program, list
 
 def one_call(workload: Workload, built: Any, recorder: Recorder, seed: int) -> list[Any]:
     on_host = workload.name == "streams.pinned_copies"
+    # Another bucket each time: what a call leaves is met by one of another size.
+    bucket = workload.buckets[seed % len(workload.buckets)]
     with torch.set_grad_enabled(workload.grad), recorder:
         with _disable_current_modes() if on_host else nullcontext():
-            args, kwargs = fresh_inputs(workload, workload.buckets[0], CPU, seed)
+            args, kwargs = fresh_inputs(workload, bucket, CPU, seed)
         if on_host:
             recorder.belongs_to_host(*args)
         output = built(*args, **kwargs)
@@ -141,6 +144,24 @@ def test_the_norm_of_gradients_is_that_of_a_backward(monkeypatch: pytest.MonkeyP
     torch.testing.assert_close(norm, gradients.norm())
 
 
+def test_a_step_of_a_server_attends_to_each_requests_own_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    workload = WORKLOADS["serving.continuous_batching"]
+    with recording(monkeypatch):
+        built = fresh_build(workload, CPU, 0)
+        for bucket in workload.buckets:
+            (tokens, keys, values), _ = fresh_inputs(workload, bucket, CPU, 4)
+            ahead, caches, (chosen,) = built(tokens, keys, values)
+            requests = bucket.params["requests"]
+            assert [len(one) for one in caches] == [len(one) + 1 for one in (*keys, *values)]
+            assert chosen.shape == (requests,)
+            for at in range(requests):
+                q, k, v = built.qkv(tokens[at]).chunk(3)
+                grown = torch.cat([keys[at], k[None]]), torch.cat([values[at], v[None]])
+                attended = F.scaled_dot_product_attention(q[None, None], grown[0][None], grown[1][None])
+                assert chosen[at] == built.head(attended.flatten()).argmax()
+                torch.testing.assert_close(ahead[at], grown[0].mean(dim=0))
+
+
 def test_checks_find_a_wrong_result() -> None:
     for name, wrong in (
         ("streams.handover", torch.tensor([1.0, 2, 5, 10, 17, 26, 37, 49])),
@@ -160,6 +181,7 @@ def test_without_cuda_they_are_unsupported_and_say_so() -> None:
         "streams.side_product",
         "streams.pinned_copies",
         "streams.gradients_aside",
+        "serving.continuous_batching",
     }
     assert all(described[name]["standalone"] for name in WORKLOADS)
     for name in WORKLOADS:
