@@ -33,13 +33,15 @@ def draw() -> None:
     columns = {
         "n": tables.whole("call", width=45),
         "code": tables.text("as torch has it", width=340),
-        "asked": tables.number("asked at", 0, width=75, help="the earliest time of the call"),
-        "made": tables.number("made at", 0, width=75, help="when the host gets to it"),
-        "past": tables.number("past at", 0, width=75, help="when the host goes on: later where it waits"),
+        "asked": tables.significant("asked at", 6, width=75, help="the earliest time of the call"),
+        "made": tables.significant("made at", 6, width=75, help="when the host gets to it"),
+        "past": tables.significant(
+            "past at", 6, width=75, help="when the host goes on: later where it waits"
+        ),
         "stream": tables.text("stream", width=70),
-        "duration": tables.number("takes", 0, width=60),
-        "start": tables.number("starts", 0, width=60),
-        "end": tables.number("ends", 0, width=60),
+        "duration": tables.significant("takes", 6, width=60),
+        "start": tables.significant("starts", 6, width=60),
+        "end": tables.significant("ends", 6, width=60),
     }
     tables.show(
         frames.calls(model),
@@ -89,15 +91,17 @@ def _duration(preset: Preset, run: Run) -> float:
     wanted = state.asked(key)
     if wanted is not None and not _taken(wanted):
         st.warning(
-            f"A duration is a whole number from {SHORTEST} to {LONGEST}, not {theme.literal(wanted)}: "
-            f"{theme.literal(run.name)} takes {theme.count(run.duration)}."
+            f"A duration is a number from {SHORTEST} to {LONGEST}, not {theme.literal(wanted)}: "
+            f"{theme.literal(run.name)} takes {run.duration:g}."
         )
     chosen = st.number_input(
         f"{run.name} takes",
-        min_value=SHORTEST,
-        max_value=LONGEST,
-        value=int(run.duration),
-        step=1,
+        # Of the URL's values an input of whole numbers can't read every one; this one can.
+        min_value=float(SHORTEST),
+        max_value=float(LONGEST),
+        value=float(run.duration),
+        step=1.0,
+        format="%g",
         key=key,
         bind="query-params",
         help=f"in {run.stream}; {SHORTEST} to {LONGEST}",
@@ -111,4 +115,4 @@ def _taken(text: str) -> bool:
         number = float(text)
     except ValueError:
         return False
-    return SHORTEST <= number <= LONGEST and number == int(number)
+    return SHORTEST <= number <= LONGEST

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from typing import Final
 
 import pandas as pd
@@ -12,11 +13,12 @@ from app import data, state, tables, theme
 from app.data import Database, read
 from app.timeline import chart, drawn, trace_frames, trace_words
 from app.timeline.model import said
+from app.timeline.picture import Picture
 from db.queries import profiles
 from evaluator.chrome_trace.account import Account, account
 from evaluator.chrome_trace.events import ChromeTraceError
 from evaluator.chrome_trace.launches import Launches, match
-from evaluator.chrome_trace.recording import Recording, Span, read_recording
+from evaluator.chrome_trace.recording import Recording, read_recording
 
 TRACE: Final = "trace"
 # Digits of the hash that the URL names a trace by.
@@ -113,50 +115,70 @@ def _read(sha256: str, _raw: bytes) -> tuple[Recording, Launches]:
     return recording, match(recording)
 
 
+@dataclass(frozen=True)
+class Shown:
+    """What is shown of a region of a trace; ``account`` and the tables are missing where nothing ran on a device. Shared
+    between sessions: never change what is in it."""
+
+    account: Account | None
+    picture: Picture
+    left_out: int
+    names: pd.DataFrame | None
+    work: pd.DataFrame | None
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _shown(
+    sha256: str, place: int | None, device: int | None, _recording: Recording, _launches: Launches
+) -> Shown:
+    """``place``: of the region among the recording's, None for the whole trace."""
+    region = None if place is None else _recording.regions[place]
+    found = account(_recording, region, device, _launches)
+    picture, left_out = trace_frames.picture(_recording, found, region)
+    if found is None:
+        return Shown(None, picture, left_out, None, None)
+    origin = trace_frames.window(_recording, found, region)[0]
+    return Shown(found, picture, left_out, trace_frames.by_name(found), trace_frames.work(found, origin))
+
+
 def _drawn(sha256: str, recording: Recording, launches: Launches) -> None:
     for sentence in trace_words.reservations(recording, launches):
         st.warning(sentence)
     left, right = st.columns([1, 2.6])
     with left:
-        region = _region(recording)
+        place = _region(recording)
     with right:
         device = _device(recording)
-    found = account(recording, region, device, launches) if recording.devices else None
-    if found is None:
+    shown = _shown(sha256, place, device, recording, launches)
+    if shown.account is None:
         st.info(
             "Nothing in this trace ran on a device: only the host's operators can be drawn. Profiled on a GPU with its "
             "activities on, a trace has the kernels too."
         )
     else:
-        _cards(found)
-        said(trace_words.sentences(found))
-    picture, left_out = trace_frames.picture(recording, found, region)
-    if picture.bars.empty:
+        _cards(shown.account)
+        said(trace_words.sentences(shown.account))
+    if shown.picture.bars.empty:
         st.info("There is nothing to draw: the trace has no operators, calls or kernels.")
         return
-    about = (
-        "chrome trace",
-        sha256,
-        region.start if region else None,
-        region.name if region else None,
-        device,
-    )
-    drawn.draw(about, "timeline-trace", lambda: chart.timeline(picture, zoom=True))
+    about = ("chrome trace", sha256, place, device)
+    drawn.draw(about, "timeline-trace", lambda: chart.timeline(shown.picture, zoom=True))
     st.caption("Shift and the wheel zoom, dragging moves, a double click shows all again.")
-    if left_out:
-        st.caption(f"{theme.counted(left_out, 'more thread')} of the host did less and are not drawn.")
-    if found is not None:
-        _tables(found, trace_frames.window(recording, found, region)[0])
+    if shown.left_out:
+        st.caption(f"{theme.counted(shown.left_out, 'more thread')} of the host did less and are not drawn.")
+    if shown.names is not None and shown.work is not None:
+        _tables(shown.names, shown.work)
     st.caption(
         "A profiled run is slower on the host than one that is not: gaps and launches are longer. The times that are compared "
         "between versions come from the timing probe, never from here."
     )
 
 
-def _region(recording: Recording) -> Span | None:
+def _region(recording: Recording) -> int | None:
+    """The position of the region that is picked among the recording's; None: the whole trace."""
     if not recording.regions:
         return None
-    named = {f"{at}. {one.name}": one for at, one in enumerate(recording.regions, start=1)}
+    named = {f"{at + 1}. {one.name}": at for at, one in enumerate(recording.regions)}
     # The named region is what was profiled for its own sake.
     chosen = state.pick("Region", "region", [*named, _WHOLE], what="region")
     return named.get(chosen)
@@ -176,7 +198,7 @@ def _cards(found: Account) -> None:
             column.metric(label, value, delta=detail, delta_color="off", delta_arrow="off", border=True)
 
 
-def _tables(found: Account, origin: float) -> None:
+def _tables(names: pd.DataFrame, work: pd.DataFrame) -> None:
     totals = {
         "kind": tables.text("kind", width=70),
         "name": tables.text("name", width=430),
@@ -186,7 +208,7 @@ def _tables(found: Account, origin: float) -> None:
         "occupancy": tables.number("occupancy, %", 0, width=95, help="the profiler's estimate"),
     }
     tables.show(
-        trace_frames.by_name(found),
+        names,
         totals,
         key="timeline-totals",
         rows=8,
@@ -209,7 +231,7 @@ def _tables(found: Account, origin: float) -> None:
         ),
     }
     tables.show(
-        trace_frames.work(found, origin),
+        work,
         columns,
         key="timeline-work",
         rows=8,

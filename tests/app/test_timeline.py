@@ -81,13 +81,19 @@ def test_durations_of_the_url_are_drawn(opens: Opener, databases: Databases) -> 
     assert "NOT ordered" in said(app)
 
 
-@pytest.mark.parametrize("value", ["0", "101", "-3", "6.5", "<b>six</b>", "", "nan", "inf"])
+def test_a_duration_may_have_a_fraction(opens: Opener, databases: Databases) -> None:
+    app = opens(databases("tiny"), "timeline", **{"event-wait.A": "2.5"})
+    assert bars(app) == [(1, 1, 3.5, "run"), (2, 2, 3.5, "wait"), (2, 3.5, 6.5, "run")]
+    assert not app.warning
+
+
+@pytest.mark.parametrize("value", ["0", "0.5", "101", "-3", "<b>six</b>", "", "nan", "inf", "-inf", "1e999"])
 def test_other_durations_are_said_and_not_taken(opens: Opener, databases: Databases, value: str) -> None:
     app = opens(databases("tiny"), "timeline", **{"event-wait.A": value})
     assert not app.exception
     assert bars(app)[0] == (1, 1, 7, "run")
     (warning,) = [one.value for one in app.warning]
-    assert warning.startswith("A duration is a whole number from 1 to 100, not `")
+    assert warning.startswith("A duration is a number from 1 to 100, not `")
     assert warning.endswith("`A` takes 6.")
 
 
