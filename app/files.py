@@ -16,7 +16,13 @@ from app.data import MOST_SHOWN_BYTES, Database, artifact
 LANGUAGES: Final = {"workload_source": "python", "kernel_source": "cpp", "log": None, "trace": None}
 # A box of more lines than this scrolls.
 MOST_LINES: Final = 22
-ENDINGS: Final = {"workload_source": "py", "kernel_source": "txt", "log": "log", "trace": "trace.log"}
+ENDINGS: Final = {
+    "workload_source": "py",
+    "kernel_source": "txt",
+    "log": "log",
+    "trace": "trace.log",
+    "chrome_trace": "trace.json",
+}
 
 
 def failure(probe: Mapping[Any, Any] | pd.Series[Any]) -> None:

@@ -22,6 +22,7 @@ PAGES = {
     "matrix": st.Page("views/matrix.py", title="Matrix", icon="🔲"),
     "workload": st.Page("views/workload.py", title="Workload", icon="📈"),
     "why": st.Page("views/why.py", title="Why", icon="🔎"),
+    "timeline": st.Page("views/timeline.py", title="Timeline", icon="🧵"),
     "trends": st.Page("views/trends.py", title="Trends", icon="📉"),
     "coverage": st.Page("views/coverage.py", title="Coverage", icon="🧭"),
     "runs": st.Page("views/runs.py", title="Runs", icon="🗂️"),

@@ -131,12 +131,17 @@ IMPURE = {
 }
 
 
-@pytest.mark.parametrize("path", sources("evaluator/verdicts"), ids=lambda p: p.name)
-def test_verdicts_are_pure(path: Path) -> None:
+@pytest.mark.parametrize(
+    "path",
+    sources("evaluator/verdicts", "evaluator/ordering"),
+    ids=lambda p: str(p.relative_to(REPOSITORY / "evaluator")),
+)
+def test_verdicts_and_the_ordering_model_are_pure(path: Path) -> None:
+    own = f"evaluator.{path.relative_to(REPOSITORY / 'evaluator').parts[0]}"
     for name in imports(path):
         root = name.split(".")[0]
         if root in OURS:
-            assert under(name, "evaluator.verdicts"), f"{path} imports {name}"
+            assert under(name, own), f"{path} imports {name}"
         else:
             assert root in sys.stdlib_module_names and root not in IMPURE, f"{path} imports {name}"
     calls = {
@@ -159,6 +164,8 @@ def test_the_app_reads_queries_and_pure_modules_and_holds_no_sql(path: Path) -> 
                     "evaluator.errors",
                     "evaluator.worker.protocol",
                     "evaluator.trace",
+                    "evaluator.chrome_trace",
+                    "evaluator.ordering",
                     "evaluator.verdicts",
                     "evaluator.report",
                     "evaluator.worker",
@@ -192,7 +199,8 @@ def test_charts_and_what_they_draw_know_no_streamlit(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["evaluator.commands.run", "evaluator.control.controller", "evaluator.trace"]
+    "module",
+    ["evaluator.commands.run", "evaluator.control.controller", "evaluator.trace", "evaluator.chrome_trace"],
 )
 def test_recording_to_a_file_needs_the_standard_library_only(module: str) -> None:
     code = (

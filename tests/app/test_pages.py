@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from app.workload.panels import PARTS
 from tests.app.conftest import Opener, said
 
-PAGES = (None, "matrix", "workload", "why", "coverage", "runs", "trends")
+PAGES = (None, "matrix", "workload", "why", "coverage", "runs", "trends", "timeline")
 SCENARIOS = ("realistic", "tiny", "unfinished", "all_failed", "hostile")
 RUN_TABS = ("Cells", "Failures and logs", "Environment", "Files", "Samples")
 WHY_TABS = (

@@ -12,7 +12,7 @@ from db.schema import REVISIONS
 from tests.app import seed
 from tests.app.conftest import Opener, said
 
-PAGES = (None, "matrix", "workload", "why", "coverage", "runs", "trends")
+PAGES = (None, "matrix", "workload", "why", "coverage", "runs", "trends", "timeline")
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -34,7 +34,8 @@ def test_empty_file_names_the_command(opens: Opener, tmp_path: Path, page: str |
     assert f"python -m evaluator run --tag quickstart --db {path}" in [code.value for code in app.code]
 
 
-@pytest.mark.parametrize("page", PAGES)
+# Timeline is not about workloads: what it says without runs is in its own tests.
+@pytest.mark.parametrize("page", [one for one in PAGES if one != "timeline"])
 def test_database_without_runs(opens: Opener, tmp_path: Path, page: str | None) -> None:
     path = seed.write(tmp_path / "new.db", [])
     app = opens(path, page)

@@ -34,6 +34,7 @@ def take(
         "trends": "/trends",
         "coverage": "/coverage",
         "runs": "/runs",
+        "timeline": "/timeline?program=Missing+wait",
     }
     taken = []
     with sync_playwright() as playwright:

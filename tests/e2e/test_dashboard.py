@@ -281,7 +281,7 @@ def test_pictures_of_every_page_in_both_themes(url: str, tmp_path: Path, width: 
     assert done.returncode == 0, done.stderr
     names = {
         f"{page}-{theme}.png"
-        for page in ("verdict", "matrix", "workload", "why", "trends", "coverage", "runs")
+        for page in ("verdict", "matrix", "workload", "why", "trends", "coverage", "runs", "timeline")
         for theme in ("light", "dark")
     }
     assert {Path(line).name for line in done.stdout.splitlines()} == names

@@ -1,0 +1,29 @@
+"""Timeline: what runs after what? The ordering model of small programs on streams, and recorded traces of a device."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import streamlit as st
+
+from app import choices, state
+from app.data import Database
+from app.timeline import model, traces
+
+# What is drawn; the first is shown at first.
+MODEL: Final = "Ordering model"
+TRACES: Final = "Recorded traces"
+
+
+def page(database: Database) -> None:
+    st.title("Timeline", anchor=False)
+    chosen = choices.pick(
+        "Look at", "lanes", (MODEL, TRACES), what="kind of timeline", page="timeline", bar=True, elsewhere=()
+    )
+    if chosen == TRACES:
+        traces.draw(database)
+    else:
+        model.draw()
+
+
+page(state.database())
