@@ -14,7 +14,7 @@ OURS = {"app", "evaluator", "workloads", "db", "tests"}
 # What a page may take from the database room: reading, and why it may not be read.
 READABLE = ("db.queries", "db.session", "db.artifacts", "db.schema", "db.failures")
 # Distributions a pack may import, but only inside the function that builds a model.
-MODEL_LIBRARIES = {"transformers"}
+MODEL_LIBRARIES = {"transformers", "diffusers"}
 
 
 def sources(*rooms: str) -> list[Path]:

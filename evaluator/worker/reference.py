@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import torch
+from torch._ops import HigherOrderOperator
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as torch_pytree
 from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
@@ -50,7 +51,12 @@ class Coarsest:
 
 class InFloat64(TorchDispatchMode):
     """Runs every operator in float64: dtypes asked for are widened, and so are narrower float arguments that the
-    operator only reads."""
+    operator only reads.
+
+    An operator over functions (`torch.cond`, flex attention) is given its wide tensors as they are, since it declares
+    no arguments: what its functions narrow makes a result that is not wide, which is noticed afterwards."""
+
+    supports_higher_order_operators = True
 
     def __init__(self, coarsest: Coarsest) -> None:
         super().__init__()
@@ -60,6 +66,8 @@ class InFloat64(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """One operator call, its schema's written and aliased arguments left alone."""
+        if isinstance(func, HigherOrderOperator):
+            return func(*args, **(kwargs or {}))
         arguments = func._schema.arguments
         positional = arguments[: len(args)]
         wide = tuple(
@@ -99,11 +107,19 @@ class SeesAutocast(TorchFunctionMode):
 @contextmanager
 def float64_arithmetic(device: str) -> Iterator[Coarsest]:
     """Inside, operators compute in float64, and a float tensor made without a dtype is float64; gives the
-    coarsest dtype that the same calls would have computed in otherwise."""
+    coarsest dtype that the same calls would have computed in otherwise.
+
+    Nothing is compiled inside: eager's `torch.cond` and flex attention compile themselves, and one that did so under
+    these modes would raise, and leave Dynamo unable to compile it in this process ever after.
+    """
     default, coarsest = torch.get_default_dtype(), Coarsest()
     torch.set_default_dtype(torch.float64)
     try:
-        with SeesAutocast(coarsest, torch.device(device).type), InFloat64(coarsest):
+        with (
+            torch.compiler.set_stance("force_eager"),
+            SeesAutocast(coarsest, torch.device(device).type),
+            InFloat64(coarsest),
+        ):
             yield coarsest
     finally:
         torch.set_default_dtype(default)

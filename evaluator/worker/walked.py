@@ -25,6 +25,7 @@ class BucketWalk:
     first_call_s: float | None = None
     compiles: list[int] = field(default_factory=lambda: [0, 0])
     mutates: list[str] = field(default_factory=list)
+    # Compile ids of what ran and holds a graph.
     regions: list[str] | None = None
     attention: list[dict[str, Any]] = field(default_factory=list)
 
@@ -33,11 +34,30 @@ class BucketWalk:
 
 
 class CompileCount:
-    """Counts the compiles that start in this process: forward, lazy backward, and frames that end skipped."""
+    """Counts the compiles that start in this process: forward, lazy backward, and frames that end skipped.
+
+    ``empty``: compile ids (``0/1``) that went through and made no graph. Such a region is Python that Dynamo wrote,
+    in which every operator is eager's.
+    """
 
     def __init__(self) -> None:
         self.total = 0
+        self.empty: set[str] = set()
+        self._before = 0
         torch._dynamo.callback.on_compile_start(self._started)
+        torch._dynamo.callback.on_compile_end(self._ended)
 
     def _started(self, *_: Any) -> None:
         self.total += 1
+        self._before = _graphs()
+
+    def _ended(self, *ended: Any) -> None:
+        # A lazy backward has its forward's id and adds no graph to this count. An inner compile is not told of, but
+        # counts, and so keeps what is around it from being called empty.
+        for one in ended:
+            if getattr(one.callback_trigger, "name", "") == "DYNAMO" and _graphs() == self._before:
+                self.empty.add(str(one.compile_id))
+
+
+def _graphs() -> int:
+    return int(torch._dynamo.utils.counters["stats"]["unique_graphs"])

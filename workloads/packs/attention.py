@@ -9,8 +9,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-from workloads.registry import Target, workload
+from workloads.registry import Bucket, Target, workload
 
 # No length equals the head width, or `dynamic=True` would take the two sizes for one and compile again.
 BATCH, HEADS, HEAD_WIDTH = 2, 4, 64
@@ -60,6 +61,25 @@ def paged_attention(
     # (batch, blocks, heads, places of a block, width) -> (batch, heads, places, width)
     found = [pages[table].transpose(1, 2).flatten(2, 3) for pages in (keys, values)]
     return F.scaled_dot_product_attention(query, found[0], found[1])
+
+
+def near_past(batch: Any, head: Any, query: Any, key: Any) -> Any:
+    return (query >= key) & (query - key < WINDOW)
+
+
+def flexible_window(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    places = query.shape[2]
+    mask = create_block_mask(near_past, None, None, places, places, device=query.device)
+    return flex_attention(query, key, value, block_mask=mask)
+
+
+def flexible_bias(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, slopes: torch.Tensor
+) -> torch.Tensor:
+    def biased(score: Any, batch: Any, head: Any, place: Any, other: Any) -> Any:
+        return score - slopes[head] * (place - other).abs()
+
+    return flex_attention(query, key, value, score_mod=biased)
 
 
 class Rotary(nn.Module):
@@ -112,7 +132,7 @@ def paged_inputs(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...
     "attention.sdpa",
     stands_for="causal attention through scaled_dot_product_attention: which kernel a version picks, by length",
     inputs=inputs,
-    buckets=[{"seq": 32}, {"seq": 128}, {"seq": 512}],
+    buckets=[{"seq": 32}, {"seq": 128}, {"seq": 512}, Bucket.of({"seq": 4096}, requires="gpu")],
     tags=("standard", "dynamic"),
 )
 def build(target: Target) -> Callable[..., Any]:
@@ -123,7 +143,7 @@ def build(target: Target) -> Callable[..., Any]:
     "attention.grouped_query",
     stands_for="fewer heads of keys than of queries: whether the shared heads are written out",
     inputs=grouped_inputs,
-    buckets=[{"seq": 24}, {"seq": 100}, {"seq": 300}],
+    buckets=[{"seq": 24}, {"seq": 100}, {"seq": 300}, Bucket.of({"seq": 4096}, requires="gpu")],
     tags=("standard", "dynamic"),
 )
 def build_grouped_query(target: Target) -> Callable[..., Any]:
@@ -134,7 +154,7 @@ def build_grouped_query(target: Target) -> Callable[..., Any]:
     "attention.padded",
     stands_for="a batch of sequences of different length: a mask made inside the compiled code",
     inputs=padded_inputs,
-    buckets=[{"seq": 40}, {"seq": 150}],
+    buckets=[{"seq": 40}, {"seq": 150}, {"seq": 210}],
     tags=("standard", "dynamic"),
 )
 def build_padded(target: Target) -> Callable[..., Any]:
@@ -145,7 +165,7 @@ def build_padded(target: Target) -> Callable[..., Any]:
     "attention.sliding_window",
     stands_for="attention to the near past only, by a mask of distances",
     inputs=inputs,
-    buckets=[{"seq": 30}, {"seq": 120}],
+    buckets=[{"seq": 30}, {"seq": 120}, {"seq": 250}],
     tags=("dynamic",),
 )
 def build_sliding_window(target: Target) -> Callable[..., Any]:
@@ -167,7 +187,7 @@ def build_written_out(target: Target) -> Callable[..., Any]:
     "attention.distance_bias",
     stands_for="a bias that grows with distance and differs by head, computed and added to the scores",
     inputs=biased_inputs,
-    buckets=[{"seq": 36}, {"seq": 110}],
+    buckets=[{"seq": 36}, {"seq": 110}, {"seq": 230}],
     tags=("dynamic",),
 )
 def build_distance_bias(target: Target) -> Callable[..., Any]:
@@ -178,7 +198,7 @@ def build_distance_bias(target: Target) -> Callable[..., Any]:
     "attention.rotary",
     stands_for="rotary positions before attention: sines, cosines and halves that change places",
     inputs=inputs,
-    buckets=[{"seq": 26}, {"seq": 80}, {"seq": 250}],
+    buckets=[{"seq": 26}, {"seq": 80}, {"seq": 250}, Bucket.of({"seq": 4096}, requires="gpu")],
     tags=("standard", "dynamic"),
 )
 def build_rotary(target: Target) -> nn.Module:
@@ -189,8 +209,30 @@ def build_rotary(target: Target) -> nn.Module:
     "attention.paged",
     stands_for="one step of a server's decoder: keys and values gathered from pages by a table",
     inputs=paged_inputs,
-    buckets=[{"blocks": 3}, {"blocks": 12}],
+    buckets=[{"blocks": 3}, {"blocks": 12}, {"blocks": 5}],
     tags=("standard", "dynamic"),
 )
 def build_paged(target: Target) -> Callable[..., Any]:
     return paged_attention
+
+
+@workload(
+    "attention.flex_window",
+    stands_for="attention to the near past by a mask said as a function, which leaves out whole blocks",
+    inputs=inputs,
+    buckets=[{"seq": 48}, {"seq": 130}, {"seq": 310}, Bucket.of({"seq": 4096}, requires="gpu")],
+    tags=("standard", "dynamic"),
+)
+def build_flex_window(target: Target) -> Callable[..., Any]:
+    return flexible_window
+
+
+@workload(
+    "attention.flex_bias",
+    stands_for="a bias of each score said as a function that reads a tensor, compiled into the attention's loop",
+    inputs=biased_inputs,
+    buckets=[{"seq": 46}, {"seq": 132}, {"seq": 270}],
+    tags=("dynamic",),
+)
+def build_flex_bias(target: Target) -> Callable[..., Any]:
+    return flexible_bias

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from workloads.registry import Target, workload
+from workloads.registry import Bucket, Target, workload
 
 CHANNELS = 12
 
@@ -58,7 +58,7 @@ def signals(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], di
     "conv.conv_bn",
     stands_for="the building block of vision backbones: convolution, batch norm in eval mode, ReLU",
     inputs=inputs,
-    buckets=[{"batch": 2}, {"batch": 16}],
+    buckets=[{"batch": 2}, {"batch": 16}, {"batch": 7}, Bucket.of({"batch": 512}, requires="gpu")],
     tags=("standard", "dynamic"),
 )
 def build(target: Target) -> nn.Module:
@@ -72,7 +72,7 @@ def build(target: Target) -> nn.Module:
     "conv.depthwise_separable",
     stands_for="the block of mobile backbones: a convolution a channel, then one by one, which are bound by memory",
     inputs=features,
-    buckets=[{"batch": 2}, {"batch": 9}],
+    buckets=[{"batch": 2}, {"batch": 9}, {"batch": 5}],
     tags=("standard", "dynamic"),
 )
 def build_depthwise_separable(target: Target) -> nn.Module:
@@ -88,7 +88,7 @@ def build_depthwise_separable(target: Target) -> nn.Module:
     "conv.channels_last",
     stands_for="images kept with their channels last: whether the layout holds to the end or is copied",
     inputs=channels_last,
-    buckets=[{"batch": 2}, {"batch": 7}],
+    buckets=[{"batch": 2}, {"batch": 7}, {"batch": 11}],
     tags=("dynamic",),
 )
 def build_channels_last(target: Target) -> nn.Module:
@@ -100,7 +100,7 @@ def build_channels_last(target: Target) -> nn.Module:
     "conv.upsample",
     stands_for="the way up in image models: interpolation and a transposed convolution",
     inputs=features,
-    buckets=[{"batch": 1}, {"batch": 6}],
+    buckets=[{"batch": 1}, {"batch": 6}, {"batch": 3}],
     tags=("dynamic",),
 )
 def build_upsample(target: Target) -> nn.Module:

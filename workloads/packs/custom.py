@@ -81,7 +81,7 @@ def inputs(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dic
     "custom.operator",
     stands_for="an operator of one's own, registered with what its result looks like: one graph, called as it is",
     inputs=inputs,
-    buckets=[{"rows": 16}, {"rows": 54}],
+    buckets=[{"rows": 16}, {"rows": 54}, {"rows": 100}],
     tags=("standard", "dynamic"),
 )
 def build_operator(target: Target) -> Callable[..., Any]:
@@ -103,7 +103,7 @@ def build_operator_without_fake(target: Target) -> Callable[..., Any]:
     "custom.autograd_function",
     stands_for="a gradient written by hand: autograd.Function inside a compiled training step",
     inputs=inputs,
-    buckets=[{"rows": 20}, {"rows": 58}],
+    buckets=[{"rows": 20}, {"rows": 58}, {"rows": 110}],
     training=True,
     tags=("standard", "training", "dynamic"),
 )

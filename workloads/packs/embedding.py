@@ -24,7 +24,7 @@ def inputs(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dic
     "embedding.bag",
     stands_for="the sparse features of a ranking model: many rows of a table, averaged a bag",
     inputs=inputs,
-    buckets=[{"bags": 16}, {"bags": 256}],
+    buckets=[{"bags": 16}, {"bags": 256}, {"bags": 100}],
     tags=("standard", "dynamic"),
 )
 def build(target: Target) -> nn.Module:

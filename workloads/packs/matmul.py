@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from workloads.registry import Target, workload
+from workloads.registry import Bucket, Target, workload
 
 SIZE = 1024
 TILE = 8
@@ -20,6 +20,10 @@ def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     # The call makes its own result, as a model's does. With `out=` the compiler would add a copy into the
     # given buffer that eager doesn't have, and the two would no longer be the same work.
     return torch.mm(a, b)
+
+
+def narrow_product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return F.relu(a @ b)
 
 
 def pairwise(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -73,6 +77,14 @@ def inputs(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dic
     return (torch.randn(shape, device=target.device), torch.randn(shape, device=target.device)), {}
 
 
+def squares(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    shape = (bucket["size"], bucket["size"])
+    # Sums of thousands of products stay near one.
+    scale = bucket["size"] ** -0.25
+    a, b = (torch.randn(shape, device=target.device) * scale for _ in range(2))
+    return (a.to(torch.bfloat16), b.to(torch.bfloat16)), {}
+
+
 def rows_of(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (torch.randn(bucket["rows"], WIDTH, device=target.device),), {}
 
@@ -114,10 +126,22 @@ def build(target: Target) -> Callable[..., Any]:
 
 
 @workload(
+    "matmul.square_bf16",
+    stands_for="a product that fills a GPU, with its activation: a library call, or a template with the activation in it",
+    inputs=squares,
+    buckets=[{"size": 2048}, {"size": 4096}, {"size": 8192}],
+    requires="gpu",
+    tags=("gpu",),
+)
+def build_square_bf16(target: Target) -> Callable[..., Any]:
+    return narrow_product
+
+
+@workload(
     "matmul.gated_feed_forward",
     stands_for="the feed-forward block of decoders: three products, of which two share their input, and a gate",
     inputs=rows_of,
-    buckets=[{"rows": 1}, {"rows": 24}, {"rows": 160}],
+    buckets=[{"rows": 1}, {"rows": 24}, {"rows": 160}, Bucket.of({"rows": 32768}, requires="gpu")],
     tags=("standard", "dynamic"),
 )
 def build_gated_feed_forward(target: Target) -> nn.Module:
@@ -128,7 +152,7 @@ def build_gated_feed_forward(target: Target) -> nn.Module:
     "matmul.linear_gelu_bf16",
     stands_for="a linear layer in bfloat16 with its activation, which a library may fuse",
     inputs=half_rows,
-    buckets=[{"rows": 24}, {"rows": 200}],
+    buckets=[{"rows": 24}, {"rows": 200}, {"rows": 72}],
     tags=("standard", "dynamic"),
 )
 def build_linear_gelu_bf16(target: Target) -> nn.Module:
@@ -140,7 +164,7 @@ def build_linear_gelu_bf16(target: Target) -> nn.Module:
     "matmul.int8_weight_only",
     stands_for="a weight kept in eight bits, widened on the way into the product: whether the wide copy is written",
     inputs=rows_of,
-    buckets=[{"rows": 16}, {"rows": 144}],
+    buckets=[{"rows": 16}, {"rows": 144}, {"rows": 60}],
     tags=("standard", "dynamic"),
 )
 def build_int8_weight_only(target: Target) -> nn.Module:
@@ -151,7 +175,7 @@ def build_int8_weight_only(target: Target) -> nn.Module:
     "matmul.low_rank_adapter",
     stands_for="a fine-tuned layer served with its adapter beside it: a large product and two thin ones",
     inputs=rows_of,
-    buckets=[{"rows": 20}, {"rows": 180}],
+    buckets=[{"rows": 20}, {"rows": 180}, {"rows": 60}],
     tags=("dynamic",),
 )
 def build_low_rank_adapter(target: Target) -> nn.Module:
@@ -162,7 +186,7 @@ def build_low_rank_adapter(target: Target) -> nn.Module:
     "matmul.batched_scores",
     stands_for="batched products of small matrices with a softmax over them",
     inputs=batches,
-    buckets=[{"batch": 4}, {"batch": 18}],
+    buckets=[{"batch": 4}, {"batch": 18}, {"batch": 7}],
     tags=("dynamic",),
 )
 def build_batched_scores(target: Target) -> Callable[..., Any]:
@@ -173,7 +197,7 @@ def build_batched_scores(target: Target) -> Callable[..., Any]:
     "matmul.einsum",
     stands_for="a contraction of three tensors said as einsum: the order of products is the library's",
     inputs=three,
-    buckets=[{"rows": 12}, {"rows": 130}],
+    buckets=[{"rows": 12}, {"rows": 130}, {"rows": 50}],
     tags=("dynamic",),
 )
 def build_einsum(target: Target) -> Callable[..., Any]:

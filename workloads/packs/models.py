@@ -71,6 +71,32 @@ def build_llama(target: Target) -> nn.Module:
 
 
 @workload(
+    "models.llama_wide",
+    stands_for="two blocks of a decoder at the widths of a model with a billion weights, in bfloat16",
+    inputs=causal_inputs,
+    buckets=[{"batch": 1, "seq": 512}, {"batch": 1, "seq": 2000}, {"batch": 8, "seq": 2000}],
+    requires="gpu",
+    tags=("gpu", "models"),
+    libraries=("transformers",),
+)
+def build_llama_wide(target: Target) -> nn.Module:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(
+        hidden_size=2048,
+        intermediate_size=8192,
+        num_hidden_layers=2,
+        num_attention_heads=32,
+        num_key_value_heads=8,
+        vocab_size=32000,
+        max_position_embeddings=4096,
+        use_cache=False,
+    )
+    with torch.device(target.device):
+        return LlamaForCausalLM(config).to(torch.bfloat16).eval()
+
+
+@workload(
     "models.bert",
     stands_for="an encoder serving batches padded to one length",
     inputs=padded_inputs,
@@ -112,7 +138,7 @@ def build_bert_training(target: Target) -> nn.Module:
     "models.vit",
     stands_for="an image classifier cut into patches: a convolution into an encoder, fixed image size",
     inputs=image_inputs,
-    buckets=[{"batch": 2}, {"batch": 8}],
+    buckets=[{"batch": 2}, {"batch": 8}, {"batch": 5}],
     tags=("standard", "models", "dynamic"),
     libraries=("transformers",),
 )
@@ -136,7 +162,7 @@ def sound_inputs(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...
     "models.gpt2",
     stands_for="an older decoder: learned positions, a fused query-key-value product said as a convolution",
     inputs=causal_inputs,
-    buckets=[{"batch": 1, "seq": 18}, {"batch": 1, "seq": 40}],
+    buckets=[{"batch": 1, "seq": 18}, {"batch": 1, "seq": 40}, {"batch": 1, "seq": 30}],
     tags=("models", "dynamic"),
     libraries=("transformers",),
 )
@@ -176,7 +202,7 @@ def build_mixtral(target: Target) -> nn.Module:
     "models.t5",
     stands_for="an encoder and a decoder with relative positions, as in translation",
     inputs=sequence_inputs,
-    buckets=[{"batch": 1, "seq": 24}, {"batch": 1, "seq": 44}],
+    buckets=[{"batch": 1, "seq": 24}, {"batch": 1, "seq": 44}, {"batch": 1, "seq": 34}],
     tags=("models", "dynamic"),
     libraries=("transformers",),
 )
@@ -193,7 +219,7 @@ def build_t5(target: Target) -> nn.Module:
     "models.whisper_encoder",
     stands_for="the encoder of a speech model: two convolutions over a spectrogram, then attention",
     inputs=sound_inputs,
-    buckets=[{"batch": 1}, {"batch": 3}],
+    buckets=[{"batch": 1}, {"batch": 3}, {"batch": 5}],
     tags=("models", "dynamic"),
     libraries=("transformers",),
 )

@@ -75,7 +75,7 @@ def token(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dict
     "mutation.input_in_place",
     stands_for="an argument changed in place, as buffers of a simulation are: the change must reach the caller",
     inputs=two,
-    buckets=[{"rows": 20}, {"rows": 70}],
+    buckets=[{"rows": 20}, {"rows": 70}, {"rows": 130}],
     tags=("standard", "dynamic"),
 )
 def build_input_in_place(target: Target) -> Callable[..., Any]:
@@ -86,7 +86,7 @@ def build_input_in_place(target: Target) -> Callable[..., Any]:
     "mutation.views_out",
     stands_for="results that are views of one another: what shares memory in eager shares it compiled",
     inputs=one,
-    buckets=[{"rows": 18}, {"rows": 66}],
+    buckets=[{"rows": 18}, {"rows": 66}, {"rows": 130}],
     tags=("dynamic",),
 )
 def build_views_out(target: Target) -> Callable[..., Any]:
@@ -97,7 +97,7 @@ def build_views_out(target: Target) -> Callable[..., Any]:
     "mutation.strided_write",
     stands_for="writing every second column of a tensor that is read again: in-place code made functional and back",
     inputs=one,
-    buckets=[{"rows": 22}, {"rows": 74}],
+    buckets=[{"rows": 22}, {"rows": 74}, {"rows": 130}],
     tags=("dynamic",),
 )
 def build_strided_write(target: Target) -> Callable[..., Any]:
@@ -119,7 +119,7 @@ def build_kv_cache(target: Target) -> nn.Module:
     "mutation.batch_norm_buffers",
     stands_for="batch norm in train mode: running statistics that every call changes",
     inputs=one,
-    buckets=[{"rows": 26}, {"rows": 90}],
+    buckets=[{"rows": 26}, {"rows": 90}, {"rows": 150}],
     tags=("standard", "dynamic"),
 )
 def build_batch_norm_buffers(target: Target) -> nn.Module:
@@ -130,7 +130,7 @@ def build_batch_norm_buffers(target: Target) -> nn.Module:
     "mutation.running_mean",
     stands_for="a module's own buffer followed over calls",
     inputs=one,
-    buckets=[{"rows": 30}, {"rows": 96}],
+    buckets=[{"rows": 30}, {"rows": 96}, {"rows": 150}],
     tags=("dynamic",),
 )
 def build_running_mean(target: Target) -> nn.Module:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from workloads.registry import Target, workload
+from workloads.registry import Bucket, Target, workload
 
 WIDTH = 512
 CHANNELS = 24
@@ -42,7 +42,7 @@ def images(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dic
     "normalisation.layer_norm",
     stands_for="the norm before every attention and feed-forward block: mean, variance and scale in one pass",
     inputs=inputs,
-    buckets=[{"rows": 64}, {"rows": 1024}],
+    buckets=[{"rows": 64}, {"rows": 1024}, {"rows": 300}, Bucket.of({"rows": 65536}, requires="gpu")],
     tags=("standard", "dynamic"),
 )
 def build(target: Target) -> nn.Module:
@@ -53,7 +53,7 @@ def build(target: Target) -> nn.Module:
     "normalisation.rms_norm_residual",
     stands_for="the norm of decoder blocks with the residual before it, both of which are used again",
     inputs=residual_inputs,
-    buckets=[{"rows": 48}, {"rows": 320}, {"rows": 1500}],
+    buckets=[{"rows": 48}, {"rows": 320}, {"rows": 1500}, Bucket.of({"rows": 49152}, requires="gpu")],
     tags=("standard", "dynamic"),
 )
 def build_rms_norm_residual(target: Target) -> nn.Module:
@@ -64,7 +64,7 @@ def build_rms_norm_residual(target: Target) -> nn.Module:
     "normalisation.group_norm",
     stands_for="the norm of diffusion models: statistics of a group of channels over the whole image, then SiLU",
     inputs=images,
-    buckets=[{"batch": 2}, {"batch": 9}],
+    buckets=[{"batch": 2}, {"batch": 9}, {"batch": 5}],
     tags=("standard", "dynamic"),
 )
 def build_group_norm(target: Target) -> nn.Module:
@@ -75,7 +75,7 @@ def build_group_norm(target: Target) -> nn.Module:
     "normalisation.instance_norm",
     stands_for="the norm of style transfer: every channel of every image by itself",
     inputs=images,
-    buckets=[{"batch": 3}, {"batch": 10}],
+    buckets=[{"batch": 3}, {"batch": 10}, {"batch": 5}],
     tags=("dynamic",),
 )
 def build_instance_norm(target: Target) -> nn.Module:

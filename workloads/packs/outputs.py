@@ -46,7 +46,7 @@ def whole_numbers(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ..
     "outputs.tree",
     stands_for="a model's output object: a named tuple in a dict beside None, a number and a list",
     inputs=rows_of,
-    buckets=[{"rows": 21}, {"rows": 63}],
+    buckets=[{"rows": 21}, {"rows": 63}, {"rows": 105}],
     tags=("standard", "dynamic"),
 )
 def build_tree(target: Target) -> Callable[..., Any]:
@@ -57,7 +57,7 @@ def build_tree(target: Target) -> Callable[..., Any]:
     "outputs.integers",
     stands_for="orders and bytes that wrap around: whole numbers that must agree exactly",
     inputs=whole_numbers,
-    buckets=[{"rows": 23}, {"rows": 69}],
+    buckets=[{"rows": 23}, {"rows": 69}, {"rows": 115}],
     tags=("dynamic",),
 )
 def build_integers(target: Target) -> Callable[..., Any]:
@@ -68,7 +68,7 @@ def build_integers(target: Target) -> Callable[..., Any]:
     "outputs.spectrum",
     stands_for="a spectrogram: a complex library call between operators that can be fused",
     inputs=rows_of,
-    buckets=[{"rows": 25}, {"rows": 75}],
+    buckets=[{"rows": 25}, {"rows": 75}, {"rows": 125}],
     tags=("standard", "dynamic"),
 )
 def build_spectrum(target: Target) -> Callable[..., Any]:

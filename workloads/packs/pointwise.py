@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from workloads.registry import Target, workload
+from workloads.registry import Bucket, Target, workload
 
 WIDTH = 512
 
@@ -56,7 +56,7 @@ def blend_inputs(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...
     "pointwise.silu_gate",
     stands_for="gated activations: four element-wise operators that should become one kernel",
     inputs=inputs,
-    buckets=[{"rows": 128}, {"rows": 512}, {"rows": 2048}],
+    buckets=[{"rows": 128}, {"rows": 512}, {"rows": 2048}, Bucket.of({"rows": 65536}, requires="gpu")],
     tags=("quickstart", "smoke", "standard", "dynamic"),
 )
 def build(target: Target) -> Callable[..., Any]:
@@ -67,7 +67,7 @@ def build(target: Target) -> Callable[..., Any]:
     "pointwise.bias_gelu_residual",
     stands_for="the end of a feed-forward block in bfloat16: bias, activation and residual in one pass",
     inputs=half_inputs,
-    buckets=[{"rows": 96}, {"rows": 256}, {"rows": 1024}],
+    buckets=[{"rows": 96}, {"rows": 256}, {"rows": 1024}, Bucket.of({"rows": 32768}, requires="gpu")],
     tags=("standard", "dynamic"),
 )
 def build_bias_gelu_residual(target: Target) -> Callable[..., Any]:
@@ -78,7 +78,7 @@ def build_bias_gelu_residual(target: Target) -> Callable[..., Any]:
     "pointwise.quantise",
     stands_for="quantising activations: division, rounding and a narrow integer type, compared exactly",
     inputs=scaled_inputs,
-    buckets=[{"rows": 64}, {"rows": 768}],
+    buckets=[{"rows": 64}, {"rows": 768}, {"rows": 300}],
     tags=("dynamic",),
 )
 def build_quantise(target: Target) -> Callable[..., Any]:
@@ -89,7 +89,7 @@ def build_quantise(target: Target) -> Callable[..., Any]:
     "pointwise.masked_blend",
     stands_for="a mask over rows, broadcast into a choice between two expressions of which only one is needed",
     inputs=blend_inputs,
-    buckets=[{"rows": 72}, {"rows": 300}],
+    buckets=[{"rows": 72}, {"rows": 300}, {"rows": 100}],
     tags=("dynamic",),
 )
 def build_masked_blend(target: Target) -> Callable[..., Any]:

@@ -29,7 +29,7 @@ def inputs(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dic
     "randomness.dropout",
     stands_for="dropout where it is on: what is dropped can't be compared, how it is compiled can",
     inputs=inputs,
-    buckets=[{"rows": 32}, {"rows": 160}],
+    buckets=[{"rows": 32}, {"rows": 160}, {"rows": 300}],
     tags=("standard", "dynamic"),
 )
 def build_dropout(target: Target) -> Callable[..., Any]:
@@ -40,7 +40,7 @@ def build_dropout(target: Target) -> Callable[..., Any]:
     "randomness.noise",
     stands_for="noise of a diffusion step: a tensor of normal numbers made inside the graph",
     inputs=inputs,
-    buckets=[{"rows": 34}, {"rows": 170}],
+    buckets=[{"rows": 34}, {"rows": 170}, {"rows": 300}],
     tags=("dynamic",),
 )
 def build_noise(target: Target) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from workloads.registry import Target, workload
+from workloads.registry import Bucket, Target, workload
 
 ROWS = 96
 
@@ -59,7 +59,7 @@ def one_input(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], 
     "reduction.softmax_sum",
     stands_for="weighted averages: a softmax and the sum it weighs, three passes over a row that can share one",
     inputs=inputs,
-    buckets=[{"width": 256}, {"width": 2048}],
+    buckets=[{"width": 256}, {"width": 2048}, {"width": 700}, Bucket.of({"width": 131072}, requires="gpu")],
     tags=("smoke", "standard", "dynamic"),
 )
 def build(target: Target) -> Callable[..., Any]:
@@ -70,7 +70,7 @@ def build(target: Target) -> Callable[..., Any]:
     "reduction.cross_entropy",
     stands_for="the loss over a vocabulary: an online softmax and a gather that need not write the probabilities",
     inputs=token_inputs,
-    buckets=[{"words": 500}, {"words": 2000}, {"words": 8000}],
+    buckets=[{"words": 500}, {"words": 2000}, {"words": 8000}, Bucket.of({"words": 128256}, requires="gpu")],
     tags=("standard", "dynamic"),
 )
 def build_cross_entropy(target: Target) -> Callable[..., Any]:
@@ -81,7 +81,7 @@ def build_cross_entropy(target: Target) -> Callable[..., Any]:
     "reduction.running_mean",
     stands_for="a scan along a row, which only some backends have a kernel for",
     inputs=one_input,
-    buckets=[{"width": 128}, {"width": 1500}],
+    buckets=[{"width": 128}, {"width": 1500}, {"width": 400}],
     tags=("standard", "dynamic"),
 )
 def build_running_mean(target: Target) -> Callable[..., Any]:
@@ -92,7 +92,7 @@ def build_running_mean(target: Target) -> Callable[..., Any]:
     "reduction.moments",
     stands_for="column statistics of a batch: a reduction over the outer dimension, two results of one pass",
     inputs=one_input,
-    buckets=[{"width": 200}, {"width": 1200}],
+    buckets=[{"width": 200}, {"width": 1200}, {"width": 500}],
     tags=("dynamic",),
 )
 def build_moments(target: Target) -> Callable[..., Any]:
@@ -103,7 +103,7 @@ def build_moments(target: Target) -> Callable[..., Any]:
     "reduction.top_k",
     stands_for="routing and sampling: the best few of a row with their places, which a library call finds",
     inputs=one_input,
-    buckets=[{"width": 150}, {"width": 900}],
+    buckets=[{"width": 150}, {"width": 900}, {"width": 400}],
     tags=("dynamic",),
 )
 def build_top_k(target: Target) -> Callable[..., Any]:
@@ -114,7 +114,7 @@ def build_top_k(target: Target) -> Callable[..., Any]:
     "reduction.total",
     stands_for="one number out of a whole tensor, as norms of gradients are: how a long sum is split",
     inputs=one_input,
-    buckets=[{"width": 100}, {"width": 6000}],
+    buckets=[{"width": 100}, {"width": 6000}, {"width": 1700}],
     tags=("dynamic",),
 )
 def build_total(target: Target) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from workloads.registry import Target, workload
+from workloads.registry import Bucket, Target, workload
 
 WIDTH = 64
 WORDS = 96
@@ -142,7 +142,7 @@ def gradients(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], 
     "training.mlp_step",
     stands_for="one training step of a feed-forward block: forward, loss and the compiled backward",
     inputs=inputs,
-    buckets=[{"batch": 32}, {"batch": 128}],
+    buckets=[{"batch": 32}, {"batch": 128}, {"batch": 77}],
     training=True,
     tags=("standard", "training", "dynamic"),
 )
@@ -154,7 +154,7 @@ def build(target: Target) -> nn.Module:
     "training.transformer_block",
     stands_for="one training step of a transformer block: attention's backward, and what is kept for it",
     inputs=sequences,
-    buckets=[{"seq": 24}, {"seq": 60}, {"seq": 140}],
+    buckets=[{"seq": 24}, {"seq": 60}, {"seq": 140}, Bucket.of({"seq": 2048}, requires="gpu")],
     training=True,
     tags=("standard", "training", "dynamic"),
 )
@@ -166,7 +166,7 @@ def build_transformer_block(target: Target) -> nn.Module:
     "training.checkpointed",
     stands_for="activation checkpointing: what is computed twice rather than kept",
     inputs=inputs,
-    buckets=[{"batch": 28}, {"batch": 100}],
+    buckets=[{"batch": 28}, {"batch": 100}, {"batch": 50}],
     training=True,
     tags=("standard", "training", "dynamic"),
 )
@@ -178,7 +178,7 @@ def build_checkpointed(target: Target) -> nn.Module:
     "training.tied_weights",
     stands_for="a small language model whose head shares its weight with the table of words: one gradient for both",
     inputs=tokens,
-    buckets=[{"seq": 20}, {"seq": 50}],
+    buckets=[{"seq": 20}, {"seq": 50}, {"seq": 33}],
     training=True,
     tags=("standard", "training", "dynamic"),
 )
@@ -202,7 +202,7 @@ def build_accumulated(target: Target) -> nn.Module:
     "training.autocast",
     stands_for="mixed precision by autocast: where tensors are narrowed and widened, forward and backward",
     inputs=inputs,
-    buckets=[{"batch": 36}, {"batch": 120}],
+    buckets=[{"batch": 36}, {"batch": 120}, {"batch": 70}],
     training=True,
     tags=("standard", "training", "dynamic"),
 )

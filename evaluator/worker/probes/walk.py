@@ -90,7 +90,7 @@ def _run(session: ProbeSession, walks: list[BucketWalk], trace_dir: Path | None)
                 _report(session, walk)
     for walk in walks:
         if walk.status == "ok":
-            _note_regions(session, walk, compiled)
+            _note_regions(session, walk, compiled, count)
             _report(session, walk)
     if trace_dir is not None:
         log = trace_file(trace_dir)
@@ -172,8 +172,8 @@ def _versions(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, int]:
     return found
 
 
-def _note_regions(session: ProbeSession, walk: BucketWalk, compiled: Any) -> None:
-    """Ask the profiler, in one untimed call, which compiled regions run for this bucket.
+def _note_regions(session: ProbeSession, walk: BucketWalk, compiled: Any, count: CompileCount) -> None:
+    """Ask the profiler, in one untimed call, which compiled regions with a graph run for this bucket.
 
     After the recompile limit a frame runs eager in silence: only what ran can tell. None if the call fails.
     """
@@ -186,7 +186,7 @@ def _note_regions(session: ProbeSession, walk: BucketWalk, compiled: Any) -> Non
         walk.fail(session.ended(walk.bucket, error, "call"), "call")
         return
     names = {match.group(1) for event in profile.function_events if (match := _REGION.fullmatch(event.name))}
-    walk.regions = sorted(names)
+    walk.regions = sorted(names - count.empty)
 
 
 @contextlib.contextmanager

@@ -1,9 +1,10 @@
-"""A word that chooses what is done: each is a constant, and a program of its own."""
+"""A word that chooses what is done: each is a constant, and a program of its own. Only what is captured is asked for."""
 
 import torch
 
-BUCKETS = [{"unit": unit} for unit in ("mm", "cm", "dm", "m", "km", "in", "ft", "yd", "mi", "nm")]
-COMPILE = {"backend": "eager"}
+from workloads.registry import Variant, workload
+
+UNITS = ("mm", "cm", "dm", "m", "km", "in", "ft", "yd", "mi", "nm")
 
 
 class Scale(torch.nn.Module):
@@ -11,9 +12,16 @@ class Scale(torch.nn.Module):
         return torch.tanh(x) * len(unit) + ord(unit[0])
 
 
-def build():
-    return Scale()
-
-
-def inputs(bucket):
+def inputs(bucket, target):
     return (torch.randn(5), bucket["unit"]), {}
+
+
+@workload(
+    "limit_by_text",
+    inputs=inputs,
+    buckets=[{"unit": unit} for unit in UNITS],
+    variants=[Variant("default", {"backend": "eager"}, evidence_only=True)],
+)
+def build(target):
+    """A module that is given a word."""
+    return Scale()

@@ -1,6 +1,6 @@
 """Reads what tlparse makes of a log, from its own output alone: the index, its artifacts by compile, its failures.
 
-The mapping to our words is written down in ``evaluator/trace/README.md``.
+Each field of ``Report`` has the name of our fact, and its count says what of tlparse it is.
 """
 
 from __future__ import annotations

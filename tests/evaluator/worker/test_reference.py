@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import pytest
 import torch
+from torch.nn.attention.flex_attention import flex_attention
 
 from evaluator.worker.reference import (
     ReferenceUnavailable,
@@ -171,3 +173,39 @@ def test_the_default_dtype_is_put_back() -> None:
     with pytest.raises(ZeroDivisionError), float64_arithmetic("cpu"):
         raise ZeroDivisionError
     assert torch.get_default_dtype() == torch.float32
+
+
+def by_sign(x: torch.Tensor) -> torch.Tensor:
+    return torch.cond(x.sum() > 0, lambda y: y.sin(), lambda y: y.cos(), (x,))
+
+
+def with_a_bias(x: torch.Tensor) -> torch.Tensor:
+    def nearer(score: Any, batch: Any, head: Any, place: Any, other: Any) -> Any:
+        return score - (place - other).abs()
+
+    return flex_attention(x, x, x, score_mod=nearer)
+
+
+def attention_with_a_bias(x: torch.Tensor) -> torch.Tensor:
+    places = torch.arange(x.shape[2])
+    scores = x @ x.transpose(2, 3) / math.sqrt(x.shape[3]) - (places[:, None] - places).abs()
+    return scores.softmax(dim=-1) @ x
+
+
+@pytest.mark.parametrize(
+    ("compute", "expected"), [(by_sign, torch.sin), (with_a_bias, attention_with_a_bias)]
+)
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_operators_over_functions_have_a_float64_run_and_are_as_before_afterwards(
+    compute: Any, expected: Any
+) -> None:
+    x = torch.rand(1, 2, 5, 16, generator=torch.Generator().manual_seed(3))
+    with torch.no_grad():
+        before = compute(x)
+        with float64_arithmetic("cpu"):
+            wide = compute(x.double())
+        torch.testing.assert_close(wide, expected(x.double()), rtol=1e-13, atol=1e-13)
+        # Eager compiles these by itself, which must go on working.
+        assert torch.equal(compute(x), before)
+        torch.compile(compute, backend="eager")(x)
+        assert torch.equal(compute(x), before)
