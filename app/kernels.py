@@ -8,6 +8,7 @@ from typing import Any, Final
 import pandas as pd
 
 from app import tables, theme
+from evaluator.verdicts.findings import FusionChange
 from evaluator.verdicts.sides import KernelUse
 from evaluator.verdicts.wording import size
 
@@ -95,6 +96,17 @@ def _of_use(one: KernelUse | None) -> dict[str, str | None]:
         **{name: None if value is None else size(value) for name, value in numbers.items()},
         "machine_code": build.sass_hash[:12] if build and build.sass_hash else None,
         "amiss": amiss,
+    }
+
+
+def fusion(one: FusionChange) -> dict[str, str | None]:
+    """A fusion that was lost or gained as a row: change, base, candidate (the kernels' names), more (bytes moved)."""
+    sign = "+" if (one.more_bytes or 0) > 0 else ""
+    return {
+        "change": {"lost": "≠ lost", "gained": "≠ gained"}[one.change],
+        "base": ", ".join(one.base),
+        "candidate": ", ".join(one.candidate),
+        "more": None if one.more_bytes is None else f"{sign}{size(one.more_bytes)}",
     }
 
 

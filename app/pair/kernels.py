@@ -11,6 +11,7 @@ import streamlit as st
 from app import evidence, tables
 from app import files as kept_files
 from app.data import MOST_SHOWN_BYTES, Database, artifact
+from app.kernels import fusion
 from app.pair import rows as pair_rows
 from app.pair.evidence import comparable
 from app.pair.page import Sides
@@ -126,7 +127,7 @@ def fusions(database: Database, sides: Sides) -> None:
     if not found:
         return
     key = f"pair-fusion-{_key(sides)}"
-    shown = pd.DataFrame([pair_rows.fusion(one) for one in found], dtype="object")
+    shown = pd.DataFrame([fusion(one) for one in found], dtype="object")
     columns = {
         "change": tables.text("change", width=105),
         "base": tables.text("base", width=380),

@@ -15,7 +15,7 @@ from app.kernels import between
 from app.matrix.words import left_open
 from db.queries.why import EvaluationRecord
 from evaluator.report import phrases
-from evaluator.verdicts.findings import CellVerdict, Differences, Evidence, Finding, FusionChange
+from evaluator.verdicts.findings import CellVerdict, Differences, Evidence, Finding
 from evaluator.verdicts.sides import BreakSite, GuardFailure, KernelUse, Pair, Side
 from evaluator.verdicts.wording import size
 from evaluator.verdicts.words import BAD
@@ -211,17 +211,6 @@ def _sources(base: KernelUse | None, candidate: KernelUse | None) -> Row:
     return {
         "base_source": base and base.source_sha256,
         "candidate_source": candidate and candidate.source_sha256,
-    }
-
-
-def fusion(one: FusionChange) -> Row:
-    """A fusion that was lost or gained as a row: change, base, candidate (the kernels' names), more (bytes moved)."""
-    sign = "+" if (one.more_bytes or 0) > 0 else ""
-    return {
-        "change": {"lost": "≠ lost", "gained": "≠ gained"}[one.change],
-        "base": ", ".join(one.base),
-        "candidate": ", ".join(one.candidate),
-        "more": None if one.more_bytes is None else f"{sign}{size(one.more_bytes)}",
     }
 
 

@@ -75,11 +75,13 @@ def group_of(finding: Finding) -> str:
     return "improved" if finding.verdict in ("improved", "fixed") else "inconclusive"
 
 
-def grouped(verdicts: Verdicts) -> dict[str, list[Row]]:
-    """The findings of every group, worst first. A cell that was not compared is one row, whatever its findings; facts
+def grouped(verdicts: Verdicts, target: str | None = None) -> dict[str, list[Row]]:
+    """The findings of every group, of one target or of all, worst first. A cell that was not compared is one row, whatever its findings; facts
     that explain and did not change are left out."""
     found: dict[str, list[Row]] = {group: [] for group in GROUPS}
     for cell in verdicts.cells:
+        if target not in (None, cell.cell.target):
+            continue
         for finding in cell.findings[:1] if not cell.compared else cell.findings:
             group = group_of(finding)
             if group != "unchanged" or finding.gating:
@@ -154,6 +156,13 @@ def metrics_with_ratios(verdicts: Verdicts) -> list[str]:
             if one.estimate is not None:
                 gating[one.metric] = gating.get(one.metric, False) or one.gating
     return sorted(gating, key=lambda name: (not gating[name], not name.startswith("compiled."), name))
+
+
+def no_ratios(verdicts: Verdicts) -> str:
+    """Why no ratio has an interval."""
+    if verdicts.cells and all(cell.cell.codegen for cell in verdicts.cells):
+        return theme.NOTHING_RAN
+    return "No time has an interval on both sides: that takes 4 replicas a side."
 
 
 def forest(verdicts: Verdicts, metric: str) -> pd.DataFrame:

@@ -70,10 +70,7 @@ def columns_of(group: str, shown: pd.DataFrame) -> dict[str, Any]:
 def findings(database: Database, found: Compared) -> None:
     """The findings of one group, worst first; a row opens its evidence."""
     target = targets.pick({cell.cell.target for cell in found.verdicts.cells}, page="verdict")
-    groups = {
-        group: [row for row in rows if target in (None, row.cell.cell.target)]
-        for group, rows in frames.grouped(found.verdicts).items()
-    }
+    groups = frames.grouped(found.verdicts, target)
     group = pick_group(groups)
     shown = frames.table(groups[group])
     if shown.empty:
@@ -104,12 +101,7 @@ def forest(database: Database, found: Compared) -> None:
     """Every cell's ratio of one metric, with its interval; a row opens its evidence."""
     metrics = frames.metrics_with_ratios(found.verdicts)
     if not metrics:
-        never = all(cell.cell.codegen for cell in found.verdicts.cells)
-        st.caption(
-            theme.NOTHING_RAN
-            if never
-            else "No time has an interval on both sides: that takes 4 replicas a side."
-        )
+        st.caption(frames.no_ratios(found.verdicts))
         return
     left, right = st.columns([1, 3], vertical_alignment="bottom")
     with left:
