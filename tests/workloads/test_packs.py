@@ -25,8 +25,12 @@ CPU = Target("cpu", "cpu")
 META = Target("meta", "meta")
 # These look into their tensors; the first such bucket is run where there is content.
 ASKS_FOR_CONTENT = ("attention.flex_window", "models.llama_wide")
-# What needs a real GPU has tests of its own.
-WORKLOADS = {name: one for name, one in catalog.load().workloads.items() if one.requires != "cuda"}
+# What needs a real GPU, and what launches a Triton kernel of its own, has tests of its own.
+WORKLOADS = {
+    name: one
+    for name, one in catalog.load().workloads.items()
+    if one.requires != "cuda" and "triton" not in one.libraries
+}
 
 # workload -> the shapes of its outputs, bucket by bucket, by the definition of its operators.
 SHAPES: dict[str, list[list[tuple[int, ...]]]] = {
@@ -376,7 +380,9 @@ def records_for_probe(python: str) -> list[dict[str, Any]]:
             "buckets": [bucket for bucket in record["buckets"] if not bucket["requires"]],
         }
         for record in records
-        if set(record["libraries"]) <= set(found.stdout.split()) and not record["requires"]
+        if record["name"] in WORKLOADS
+        and set(record["libraries"]) <= set(found.stdout.split())
+        and not record["requires"]
     ]
 
 
