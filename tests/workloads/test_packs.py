@@ -328,7 +328,8 @@ def test_matmul_check_finds_one_wrong_element() -> None:
 
 def test_quick_start_is_five_cells_and_one_of_them_a_model() -> None:
     quick = [workload for workload in WORKLOADS.values() if "quickstart" in workload.tags]
-    assert sum(len(workload.buckets) for workload in quick) == 5
+    # A shape that only a GPU takes is no cell of a first run on a CPU.
+    assert sum(bucket.requires is None for workload in quick for bucket in workload.buckets) == 5
     assert sum("models" in workload.tags for workload in quick) == 1
 
 
