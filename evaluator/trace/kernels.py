@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from evaluator.trace import cpp_wrapper
 from evaluator.trace.decorators import read_decorator
 from evaluator.trace.normalise import body_hash, launch_hash
 
@@ -53,8 +54,6 @@ _AOT_ID: Final = re.compile(r"^# AOT ID: \['\d+_(forward|backward|inference)'\]"
 _DEFINITION_TEXT: Final = re.compile(
     r"^(\w+) = async_compile\.(\w+)\((?:(?!''').)*?r?'''(.*?)'''", re.MULTILINE | re.DOTALL
 )
-_CPP_ENTRY: Final = re.compile(r'^extern "C"[^;{]*?\b(\w+)\s*\([^;{]*\)\s*\{.*?^\}', re.MULTILINE | re.DOTALL)
-_SHIM_CALL: Final = re.compile(r"\b(aoti_torch_(?:cpu|cuda|xpu|mps)_\w+)\s*\(")
 
 
 @dataclass(frozen=True)
@@ -110,8 +109,11 @@ def read_module(output_code: str) -> GeneratedModule:
         calls = Counter(_calls(tree))
         defined = [replace(kernel, calls=calls.pop(variable, 0)) for variable, kernel in kernels]
         for source in cpp_wrappers:
-            defined += _cpp_wrapper_kernels(source)
-            calls.update(_SHIM_CALL.findall(source))
+            defined += [
+                Kernel(name, "cpp", text, body_hash(text, name), None, cpp_wrapper.uses(source, name))
+                for name, text in cpp_wrapper.kernels(source)
+            ]
+            calls.update(cpp_wrapper.library_calls(source))
             notes.append("a C++ wrapper: kernels and library calls are found by their text")
         externs = [
             Kernel(name, "extern", None, None, None, count)
@@ -247,17 +249,3 @@ def _is_extern(name: str) -> bool:
 
 def _by_text(output_code: str) -> list[tuple[str, str, str]]:
     return [(found[1], found[2], found[3]) for found in _DEFINITION_TEXT.finditer(output_code)]
-
-
-def _cpp_wrapper_kernels(source: str) -> list[Kernel]:
-    return [
-        Kernel(found[1], "cpp", found[0], body_hash(found[0], found[1]), None, _uses(source, found[1]))
-        for found in _CPP_ENTRY.finditer(source)
-        if found[1].startswith("cpp_")
-    ]
-
-
-def _uses(source: str, name: str) -> int:
-    """How often a C++ function is called: its mentions that are neither its declaration nor its definition."""
-    use = re.compile(rf"\b{re.escape(name)}\s*\(")
-    return sum(len(use.findall(line)) for line in source.splitlines() if not line.startswith('extern "C"'))

@@ -12,7 +12,6 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +27,7 @@ from evaluator.worker.session import (
     trace_file,
     trace_offset,
 )
-from evaluator.worker.targets.codegen import eager_limit
+from evaluator.worker.targets.codegen import walking
 from evaluator.worker.trees import flatten
 from evaluator.worker.walked import BucketWalk, CompileCount
 
@@ -45,22 +44,9 @@ def run(session: ProbeSession) -> None:
         start_trace(trace_dir)
     walks = [BucketWalk(bucket) for bucket in session.buckets]
     if session.codegen is not None:
-        walks = _without_slow(session, walks)
+        walks = walking.without_slow(session, walks)
     with session.calling_compiled():
         _run(session, walks, trace_dir)
-
-
-def _without_slow(session: ProbeSession, walks: list[BucketWalk]) -> list[BucketWalk]:
-    """The walks of the buckets that this CPU can run; the others are reported as what they are."""
-    session.stage("eager")
-    slow = eager_limit.too_slow(session)
-    for walk in walks:
-        if walk.bucket.name in slow:
-            reason = (
-                f"one eager call takes over {eager_limit.LIMIT_S:.0f} s on this CPU, where this target runs"
-            )
-            session.result(walk.bucket, "unsupported", reason=reason, stage="eager")
-    return [walk for walk in walks if walk.bucket.name not in slow]
 
 
 def _run(session: ProbeSession, walks: list[BucketWalk], trace_dir: Path | None) -> None:
@@ -134,26 +120,13 @@ def _visit(
             walk.fail(session.ended(bucket, error, stage), stage)
             return
         finally:
-            _note_generated(session, walk)
+            walking.note_generated(session, walk)
         walk.compiles[number - 1] += count.total - before
         if number == 1 and call == 0:
             walk.first_call_s = elapsed
             walk.mutates = [
                 path for path, version in _versions(args, kwargs).items() if versions.get(path) != version
             ]
-
-
-def _note_generated(session: ProbeSession, walk: BucketWalk) -> None:
-    """What was generated in this call for a card that is not there, and which attention was picked for it."""
-    if session.codegen is None:
-        return
-    for kernel in session.codegen.generated:
-        session.emit({"kind": "generated", "bucket": walk.bucket.name, **asdict(kernel)})
-    for choice in session.codegen.attention:
-        if (said := asdict(choice)) not in walk.attention:
-            walk.attention.append(said)
-    session.codegen.generated.clear()
-    session.codegen.attention.clear()
 
 
 def _calls(session: ProbeSession) -> int:
@@ -231,7 +204,7 @@ def _report(session: ProbeSession, walk: BucketWalk) -> None:
             "second_walk_compile_starts": walk.compiles[1],
             "mutates": walk.mutates,
             "regions": walk.regions,
-            **_of_card(session, walk),
+            **walking.facts_of_card(session, walk),
         },
     )
 
@@ -243,10 +216,3 @@ def _first_call(session: ProbeSession, walk: BucketWalk) -> list[Any]:
     flags = [] if walk.compiles[0] else ["reused_code"]
     sample = {"metric": "walk.first_call_s", "round": None, "value": walk.first_call_s, "flags": flags}
     return [sample] if walk.status == "ok" else [{**sample, "value": None, "flags": ["failed"]}]
-
-
-def _of_card(session: ProbeSession, walk: BucketWalk) -> dict[str, Any]:
-    if session.codegen is None:
-        return {}
-    facts: dict[str, Any] = {"card": session.codegen.card.figures}
-    return {**facts, "attention": walk.attention} if walk.attention else facts
