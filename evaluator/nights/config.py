@@ -125,6 +125,13 @@ class _Table:
             raise self.problem(key, f"one of {', '.join(words)}, and is {value!r}")
         return str(value)
 
+    def target(self, key: str) -> tuple[str, cards.Figures | None]:
+        """Where it runs, with the figures of a card that is not there."""
+        try:
+            return cards.resolve(self.text(key) or "cpu")
+        except UserError as error:
+            raise UserError(f"{self._where}: {key}: {error}") from None
+
     def flag(self, key: str, default: bool) -> bool:
         return bool(self._take(key, default, bool, "true or false"))
 
@@ -197,7 +204,7 @@ def _config(path: Path, table: _Table) -> NightlyConfig:
 
 
 def _suite(table: _Table) -> Suite:
-    target, card = cards.resolve(table.text("target") or "cpu")
+    target, card = table.target("target")
     suite = Suite(
         selection=Selection(
             workloads=table.texts("workloads"),

@@ -118,7 +118,7 @@ def test_what_a_run_is_told_has_a_hash_that_follows_from_what_decides_it(tmp_pat
         ("[suite]\ntag = ['a']\n" + LEAST, "nightly.toml: suite: there is no key tag; did you mean tags?"),
         ("[suite]\ntags = 'a'\n" + LEAST, "suite: tags must be a list of texts"),
         ("[suite]\nmax_buckets = 0\n" + LEAST, "suite: max_buckets must be a whole number above zero"),
-        ("[suite]\ntarget = 'tpu'\n" + LEAST, "suite: target must be one of cpu, cuda"),
+        ("[suite]\ntarget = 'tpu'\n" + LEAST, "suite: target: no target is called 'tpu': take cpu, cuda"),
         ("interpreter = 1", "interpreter must be a list of tables"),
         (LEAST + LEAST, "two interpreters are called 'pinned'"),
         ("[[interpreter]]\nspec = '2.13.0'", "interpreter 1: name must be there"),
