@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+from evaluator.cards import is_codegen
 from evaluator.errors import UserError
 from evaluator.printable import flat, printable
 
@@ -19,13 +20,17 @@ PLAIN_VARIANT: Final = "default"
 _OWN_OPTIONS: Final = """if "COMPILE" in globals():
     REPRO_SPEC["options"] = dict(COMPILE)
 """
+# Breaks, recompiles and graphs are the same wherever the code is generated for.
+_CARD: Final = """Recorded for {target}, a card that was not there. This script compiles for the CPU: breaks, recompiles
+and graphs show again, the card's kernels do not; those are in `python -m evaluator show`.
+"""
 _FUTURE: Final = re.compile(r"^from __future__ import .*\n", re.MULTILINE)
 
 _SCRIPT: Final = '''"""{title}
 
 Recorded: {status}{reason}
 Environment: torch {torch}, Triton {triton}, Python {python}, {cpu}
-Needs torch{libraries}. Run it with the interpreter of the torch in question:
+{card}Needs torch{libraries}. Run it with the interpreter of the torch in question:
 
     python {name}
 """
@@ -105,6 +110,7 @@ def script(document: dict[str, Any], name: str = "repro.py") -> str:
         triton=environment["triton"] or "none",
         python=environment["python"],
         cpu=environment["cpu_model"],
+        card=_CARD.format(target=document["target"]) if is_codegen(document["target"]) else "",
         libraries=libraries + (OURS if registers_itself(workload["source"]) else ""),
         name=name,
         hide_gpu="" if document["target"] == "cuda" else 'repro_os.environ["CUDA_VISIBLE_DEVICES"] = ""\n',

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaluator.ab.changed_graph import ChangedGraph, NoGraph
+from evaluator.cards import is_codegen
 from evaluator.errors import UserError
 from evaluator.printable import printable
 from evaluator.reproduction import OURS, PLAIN_VARIANT, registers_itself
@@ -26,6 +27,7 @@ _CARRIED: Final = (
     "evaluator/worker/ab_measure.py",
 )
 _PACKAGES: Final = ("evaluator", "evaluator/ab", "evaluator/trace", "evaluator/verdicts", "evaluator/worker")
+_NEVER_RAN: Final = "nothing was run for a card that is not there, so there is nothing to time: `compare` and Why show its code"
 _SAME_CELL: Final = ("workload", "bucket", "variant", "target")
 
 _SCRIPT: Final = '''"""{title}
@@ -120,7 +122,7 @@ def ab_script(
 
 
 def check_cell(base: Mapping[str, Any], candidate: Mapping[str, Any]) -> None:
-    """Raises UserError where two evaluations are not of one cell in one definition, or are the same."""
+    """Raises UserError where two evaluations are not of one cell in one definition, are the same, or never ran."""
     if base["id"] == candidate["id"]:
         raise UserError(f"evaluation {base['id']} is given twice: name the one of each side")
     for part in _SAME_CELL:
@@ -135,6 +137,8 @@ def check_cell(base: Mapping[str, Any], candidate: Mapping[str, Any]) -> None:
             f"evaluations {base['id']} and {candidate['id']} are of two definitions of {_name(base)}: evaluate both "
             "sides anew with one of them"
         )
+    if is_codegen(base["target"]):
+        raise UserError(_NEVER_RAN)
 
 
 def _graphs(graph: ChangedGraph) -> dict[str, str]:

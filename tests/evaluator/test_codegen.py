@@ -208,6 +208,20 @@ def test_a_card_of_ones_own_is_another_target_and_resumed_runs_know_it(folder: P
     assert one["facts"]["card"]["multi_processor_count"] == 66
 
 
+def test_a_script_says_what_it_shows_of_a_card_and_a_pair_of_evaluations_is_refused(
+    recorded: dict[str, Any], folder: Path
+) -> None:
+    one, other = of(recorded, "gate", "rows=512"), of(recorded, "gate", "rows=64")
+    done = evaluator(folder, "repro", str(one["id"]), "--output", "again.py")
+    assert done.returncode == 0, done.stderr
+    said_of_it = (folder / "again.py").read_text()
+    assert "Recorded for codegen:h100, a card that was not there" in said_of_it
+    compile(said_of_it, "again.py", "exec")
+    pair = evaluator(folder, "repro", "--ab", str(one["id"]), str(other["id"]))
+    assert pair.returncode == 2
+    assert len(pair.stderr.strip().splitlines()) == 1
+
+
 def test_what_is_no_card_is_one_line(folder: Path) -> None:
     done = evaluator(folder, "run", *sources("gate"), "--target", "codegen:h1000")
     assert done.returncode == 2
