@@ -20,7 +20,7 @@ from evaluator.verdicts.findings import (
     KernelWord,
     PhaseChange,
 )
-from evaluator.verdicts.fusion import fusions
+from evaluator.verdicts.fusion import alike, fusions
 from evaluator.verdicts.matching import Key, matched
 from evaluator.verdicts.sides import BreakSite, Failure, GuardFailure, KernelUse, Side
 from evaluator.verdicts.wording import normalised
@@ -96,8 +96,8 @@ def kernel_changes(base: Sequence[KernelUse], candidate: Sequence[KernelUse]) ->
     """Kernels added, removed, changed (same name, other body), and of equal bodies those that are otherwise another:
     relaunched, rebuilt (both sides built it, to other machine code), or renamed and no more.
 
-    Bodies are compared by their hash, which leaves out names, paths and Triton's version. A library call has no body
-    and is compared by its name.
+    Bodies are compared by their hash, which leaves out names, paths and Triton's version, then by name, then by the
+    operators in it (see ``fusion.alike``). A library call has no body and is compared by its name.
     """
     keys: tuple[Key[KernelUse], ...] = (
         lambda one: (one.source_hash, one.name),
@@ -107,6 +107,10 @@ def kernel_changes(base: Sequence[KernelUse], candidate: Sequence[KernelUse]) ->
         lambda one: (_NUMBER_AT_END.sub("", one.name), one.origin) if one.source_hash else None,
     )
     pairs, removed, added = matched(base, candidate, keys)
+    near = alike([one for one in removed if one.source_hash], [one for one in added if one.source_hash])
+    gone = {id(one) for pair in near for one in pair}
+    pairs += near
+    removed, added = ([one for one in side if id(one) not in gone] for side in (removed, added))
     changes = [_kernel("added", None, one) for one in added]
     changes += [_kernel("removed", one, None) for one in removed]
     for ours, theirs in pairs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from evaluator.verdicts.findings import Moved
@@ -49,7 +50,7 @@ def moved(base: Fields, candidate: Fields) -> tuple[Moved, ...]:
     """
     names = [name for name in (*base, *candidate) if name not in _NOT_A_FIELD and name not in _GROUPS]
     differing = [name for name in dict.fromkeys(names) if base.get(name) != candidate.get(name)]
-    parts = list(_parts(base, candidate))
+    parts = _follow_torch(list(_parts(base, candidate)), bool(_BROUGHT_BY_TORCH & set(differing)))
     settled = {*differing, *(one.field for one in parts)}
     found = [
         Moved(name, shown(base.get(name)), shown(candidate.get(name)), _dependency(name, settled))
@@ -120,6 +121,16 @@ def _parts(base: Fields, candidate: Fields) -> Iterator[Moved]:
             yield Moved(
                 f"{group}.{name}", shown(ours.get(name)), shown(theirs.get(name)), name if known else None
             )
+
+
+def _follow_torch(parts: list[Moved], other_torch: bool) -> list[Moved]:
+    """Triton as a library that a workload uses is the one that torch pins: beside another torch it is no second one."""
+    return [
+        replace(one, dependency=TORCH)
+        if other_torch and one.field == "libraries.triton" and one.dependency
+        else one
+        for one in parts
+    ]
 
 
 def _dependency(name: str, moved_fields: set[str]) -> str | None:

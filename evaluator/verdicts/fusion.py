@@ -19,6 +19,9 @@ from evaluator.verdicts.sides import KernelUse
 # What is before `fused` says what kind of kernel it is, and the number at the end which one of several.
 _NAME: Final = re.compile(r"^[a-z]+_(?:[a-z]+_)?fused_(?P<operators>.*?)(?:_?\d+)?$")
 
+# Names that share this part of their words are of one kernel: half of them is what a kernel split in two has.
+ALIKE: Final = 0.75
+
 Kernels = Sequence[KernelUse]
 # One kernel of a side, and those of the other side that together are it.
 Split = tuple[KernelUse, tuple[KernelUse, ...]]
@@ -49,6 +52,31 @@ def fusions(base: Kernels, candidate: Kernels) -> tuple[FusionChange, ...]:
         found += [_change("lost", (whole,), pieces) for whole, pieces in lost]
         found += [_change("gained", pieces, (whole,)) for whole, pieces in gained]
     return tuple(found)
+
+
+def alike(base: Kernels, candidate: Kernels) -> list[tuple[KernelUse, KernelUse]]:
+    """Kernels of one pass that fuse nearly the same operators, one to one, the likest first: a version that names one
+    operator more in a kernel's name did not remove the kernel and add another."""
+    found: list[tuple[float, int, int]] = []
+    for place, ours in enumerate(base):
+        for other, theirs in enumerate(candidate):
+            if (ours.origin, ours.form, ours.kind) == (theirs.origin, theirs.form, theirs.kind):
+                share = _shared(operators(ours.name), operators(theirs.name))
+                if share >= ALIKE:
+                    found.append((-share, place, other))
+    pairs: list[tuple[KernelUse, KernelUse]] = []
+    taken: tuple[set[int], set[int]] = (set(), set())
+    for _, place, other in sorted(found):
+        if place not in taken[0] and other not in taken[1]:
+            taken[0].add(place)
+            taken[1].add(other)
+            pairs.append((base[place], candidate[other]))
+    return pairs
+
+
+def _shared(ours: frozenset[str], theirs: frozenset[str]) -> float:
+    """The part of both names' words that they share."""
+    return len(ours & theirs) / len(ours | theirs) if ours and theirs else 0.0
 
 
 def _passes(base: Kernels, candidate: Kernels) -> Iterator[tuple[list[KernelUse], list[KernelUse]]]:

@@ -38,6 +38,17 @@ def test_another_build_of_one_version_is_torch_too() -> None:
     assert blamed(torch_git="1234") == ("torch",)
 
 
+def test_triton_that_a_workload_uses_follows_torch_as_well() -> None:
+    ours = {**FIELDS, "libraries": {"triton": "3.7.1"}}
+    theirs = {**ours, **NEXT_TORCH, "libraries": {"triton": "3.8.0"}}
+    assert dependencies(moved(ours, theirs)) == ("torch",)
+    # Where torch is the same it is one by itself, and where a side was not asked it blames nothing.
+    assert dependencies(moved(ours, {**ours, "libraries": {"triton": "3.8.0"}})) == ("triton",)
+    assert (
+        dependencies(moved(FIELDS, {**FIELDS, "libraries": {**FIELDS["libraries"], "triton": "3.8.0"}})) == ()
+    )
+
+
 def test_triton_is_a_dependency_of_its_own_where_torch_is_the_same() -> None:
     assert blamed(triton="3.8.0") == ("triton",)
     assert blamed(triton=None) == ("triton",)

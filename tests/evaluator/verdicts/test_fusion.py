@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from evaluator.verdicts.diffs import kernel_changes
 from evaluator.verdicts.findings import Evidence
-from evaluator.verdicts.fusion import fusions, operators
+from evaluator.verdicts.fusion import alike, fusions, operators
 from evaluator.verdicts.sides import KernelUse
 from tests.evaluator.verdicts.fused import EXTERN, FUSED, SPLIT, TENSOR, triton
 
@@ -122,3 +123,25 @@ def test_kernels_of_two_graphs_are_never_pieces_of_one() -> None:
     other = triton("triton_poi_fused_exp_0", 2, graph="1/0")
     pieces = [SPLIT[0], triton(SPLIT[1].name, 3, graph="1/0")]
     assert fusions([FUSED, other], [*pieces, other]) == ()
+
+
+def test_a_kernel_whose_name_has_an_operator_more_is_changed_and_not_another() -> None:
+    """As 2.14 names a kernel of a rotary embedding without the sine and cosine that 2.13 had in it."""
+    old = triton("triton_poi_fused_add_cat_cos_mul_neg_sin_slice_transpose_unsqueeze_view_4", 3, "old")
+    new = triton("triton_poi_fused_add_cat_mul_neg_slice_transpose_unsqueeze_view_6", 3, "new")
+    (found,) = kernel_changes([old], [new])
+    assert (found.change, found.name) == ("changed", new.name)
+    # Another form, or another pass, is another kernel; so is a half of it.
+    for other in (
+        triton(new.name, 3, "new", form="reduction"),
+        triton(new.name, 3, "new", origin="backward"),
+    ):
+        assert [one.change for one in kernel_changes([old], [other])] == ["added", "removed"]
+    assert alike([FUSED], SPLIT) == []
+
+
+def test_the_likest_are_paired_first() -> None:
+    first, second = named("triton_poi_fused_a_b_c_d_0", "triton_poi_fused_a_b_c_d_e_1")
+    nearer, farther = named("triton_poi_fused_a_b_c_d_e_f_2", "triton_poi_fused_a_b_c_x_d_3")
+    # 5 of 6 words are shared with the second, 4 of 5 with the first.
+    assert alike([first, second], [nearer, farther]) == [(second, nearer), (first, farther)]
