@@ -9,6 +9,7 @@ import pandas as pd
 
 from app import theme
 from app.charts import FIT_WIDTH
+from app.datasets import PLAIN, layered, named
 from app.matrix.words import FAILURE, NOT_COMPARED, OPEN, SETTLED
 
 # Fixed, so that 1% of noise never looks like much: what is beyond the ends has their colour.
@@ -62,19 +63,20 @@ def matrix(frame: pd.DataFrame, *, base: str, candidate: str) -> alt.LayerChart:
     picked = alt.selection_point(name=PICKED, fields=["cell"], on="click", empty=False, toggle=False)
     tips = _tips(base, candidate)
 
+    everything = alt.Chart(named("cells"))
+
     def tiles(kind: str) -> alt.Chart:
-        return alt.Chart().transform_filter(f"datum.kind == '{kind}'")
+        return everything.transform_filter(f"datum.kind == '{kind}'")
 
     # Where tiles are about different metrics each says of which.
     several = drawn["metric"].nunique() > 1
     lines = _LINES if several else _LINES[:2]
     color = _color(legend=bool(frame["ratio"].notna().any()))
-    ink = alt.when("datum.dark").then(alt.value(_PAPER)).otherwise(alt.value(_INK))
-    edge = alt.when("datum.change == 'fixed'").then(alt.value(_FIXED_EDGE)).otherwise(alt.value(_FAILED_EDGE))
-    words = alt.Chart().encode(**shared, color=ink, tooltip=tips)
+    ink = alt.ColorValue(_INK, condition={"test": "datum.dark", "value": _PAPER})
+    edge = alt.StrokeValue(_FAILED_EDGE, condition={"test": "datum.change == 'fixed'", "value": _FIXED_EDGE})
+    words = everything.encode(**shared, color=ink, tooltip=tips)
     layers: list[Any] = [
-        alt.Chart()
-        .mark_rect(color=_PAPER, cursor="pointer")
+        everything.mark_rect(color=_PAPER, cursor="pointer")
         .encode(**shared, tooltip=tips)
         .add_params(picked),
         tiles(SETTLED).mark_rect(cursor="pointer").encode(**shared, color=color, tooltip=tips),
@@ -92,16 +94,13 @@ def matrix(frame: pd.DataFrame, *, base: str, candidate: str) -> alt.LayerChart:
                 fontWeight=weight,
                 limit=_within(),
                 cursor="pointer",
-            ).encode(text=f"{field}:N")
+            ).encode(text=alt.Text(f"{field}:N"))
             for field, down, size, weight in lines
         ),
     ]
-    return (
-        alt.layer(*layers, data=drawn)
-        .properties(height=alt.Step(TILE_HEIGHT + _THIRD_LINE * several), autosize=FIT_WIDTH)
-        .configure_view(strokeWidth=0)
-        .configure_scale(bandPaddingInner=0.06, bandPaddingOuter=0.03)
-    )
+    config = alt.Config(view=PLAIN, scale=alt.ScaleConfig(bandPaddingInner=0.06, bandPaddingOuter=0.03))
+    height = alt.Step(TILE_HEIGHT + _THIRD_LINE * several)
+    return layered(layers, {"cells": drawn}, config, height=height, autosize=FIT_WIDTH)
 
 
 def _place(order: list[str], most: int) -> dict[str, Any]:

@@ -14,8 +14,8 @@ import pandas as pd
 
 from app import theme
 from app.charts import FIT_WIDTH, PHASE_COLORS
+from app.datasets import layered
 from app.datasets import named as named_data
-from app.datasets import with_data
 from app.trends.axes import EAGER_NAME, counted, legend, named, ratio_domain, ratio_ticks, x_axis
 
 HEIGHT: Final = 190
@@ -60,16 +60,16 @@ def ratios(frame: pd.DataFrame, order: Sequence[str], *, margin: float) -> alt.L
         alt.Tooltip("cells:Q", title="the same cells"),
     ]
     band = alt.Chart(named_data("band"))
-    base = alt.Chart(named_data("mine")).encode(x=x, color=color, detail="series:N")
+    base = alt.Chart(named_data("mine")).encode(x=x, color=color, detail=alt.Detail("series:N"))
     beside = alt.Chart(named_data("eager")).encode(
-        x=x, y=y("ratio"), color=color, detail="series:N", tooltip=tip
+        x=x, y=y("ratio"), color=color, detail=alt.Detail("series:N"), tooltip=tip
     )
     layers = [
-        band.mark_rect(color=theme.NEUTRAL_COLOR, opacity=0.12).encode(y=y("from"), y2="to:Q"),
+        band.mark_rect(color=theme.NEUTRAL_COLOR, opacity=0.12).encode(y=y("from"), y2=alt.Y2("to:Q")),
         band.mark_rule(color=theme.NEUTRAL_COLOR, opacity=0.7).encode(y=y("one")),
         beside.mark_line(strokeDash=[4, 3], strokeWidth=1.5),
         beside.mark_point(size=30, filled=False, strokeWidth=1.5).encode(shape=shape),
-        base.encode(y=y("low"), y2="high:Q").mark_rule(strokeWidth=2, opacity=0.7),
+        base.encode(y=y("low"), y2=alt.Y2("high:Q")).mark_rule(strokeWidth=2, opacity=0.7),
         base.encode(y=y("ratio")).mark_line(strokeWidth=2),
         base.encode(y=y("ratio"), shape=shape, tooltip=tip)
         .mark_point(size=60, filled=True, opacity=1, cursor="pointer")
@@ -119,7 +119,10 @@ def outcomes(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
     )[["label", "top", "said"]]
     share = alt.Chart(named_data("shares")).mark_text(dy=-6, fontSize=11, color=theme.NEUTRAL_COLOR)
     # A layer without rows has no extent, which Vega-Lite warns of.
-    layers = [bars, *([share.encode(x=x, y=counted("top", "cells"), text="said:N")] if len(text) else [])]
+    layers = [
+        bars,
+        *([share.encode(x=x, y=counted("top", "cells"), text=alt.Text("said:N"))] if len(text) else []),
+    ]
     return _finished(layers, counts=long, shares=text)
 
 
@@ -131,7 +134,7 @@ def totals(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
     color, shape = named([TOTALS[what] for what in TOTALS])
     y = counted("total", "in all of the same cells", empty=not shown["total"].any())
     tip = [*_who(), alt.Tooltip("name:N", title="count"), alt.Tooltip("total:Q"), alt.Tooltip("cells:Q")]
-    base = alt.Chart(named_data("totals")).encode(x=x, y=y, color=color, detail="series:N")
+    base = alt.Chart(named_data("totals")).encode(x=x, y=y, color=color, detail=alt.Detail("series:N"))
     layers = [
         base.mark_line(strokeWidth=2),
         base.encode(shape=shape, tooltip=tip)
@@ -211,12 +214,10 @@ def _left_out(x: alt.X) -> alt.Chart:
     tip = [*_who(), alt.Tooltip("note:N", title="no value")]
     marks = alt.Chart(named_data("left"))
     return marks.mark_text(text="○", size=15, color=theme.NEUTRAL_COLOR, fontWeight="bold").encode(
-        x=x, y=alt.value(HEIGHT - 9), tooltip=tip
+        x=x, y=alt.YValue(HEIGHT - 9), tooltip=tip
     )
 
 
 def _finished(layers: Sequence[Any], **frames: pd.DataFrame) -> alt.LayerChart:
-    """The layers with the frames that they name, which Altair would otherwise copy for every layer."""
-    chart = alt.layer(*layers).properties(height=HEIGHT, autosize=FIT_WIDTH)
-    chart = chart.configure_view(strokeWidth=0)
-    return with_data(chart, **frames)
+    """The layers in the size of a panel, with the frames that they name."""
+    return layered(layers, frames, height=HEIGHT, autosize=FIT_WIDTH)

@@ -50,18 +50,18 @@ def counts(
     # Buckets often have the same count: the later one's mark is smaller and lies on the earlier one's.
     sizes = [max(30, 150 - 40 * place) for place in range(len(buckets))]
     size = alt.Size("bucket:N", scale=alt.Scale(domain=list(buckets), range=sizes), legend=None)
-    chart = alt.layer(
+    layers = [
         base.mark_line(strokeWidth=2),
         base.mark_point(opacity=1, cursor="pointer")
         .encode(shape=shape, fill=fill, size=size, tooltip=tip)
         .add_params(_click()),
-    )
+    ]
     if len(missing):
         rail, data["missing"] = charts.failure_rail(missing, x, color, buckets)
-        chart = alt.layer(chart, rail).resolve_scale(y="independent")
+        layers += rail
     elif medians.empty:
-        chart = alt.layer(chart, charts.remark("not measured"))
-    return charts.panel(chart, **data)
+        layers.append(charts.remark("not measured"))
+    return charts.panel(layers, **data)
 
 
 def phases(frame: pd.DataFrame, *, versions: Sequence[str]) -> alt.LayerChart:
@@ -88,7 +88,7 @@ def phases(frame: pd.DataFrame, *, versions: Sequence[str]) -> alt.LayerChart:
         )
         .add_params(_click())
     )
-    return charts.panel(alt.layer(bars), phases=ranked)
+    return charts.panel([bars], phases=ranked)
 
 
 def _click() -> alt.Parameter:

@@ -99,10 +99,11 @@ def test_failure_is_a_mark_and_no_number() -> None:
 def test_marks_of_failures_stay_below_the_data() -> None:
     many = failures(*[("2.13.0", bucket, True) for bucket in BUCKETS])
     spec = drawn(POINTS, MEASURED, many)
-    rails = [row["rail"] for row in rows(spec) if "rail" in row]
-    assert len(set(rails)) == 3
-    assert max(rails) < charts.RAIL_SHARE
-    low, high = next(y["scale"]["domain"] for y in encodings(spec, "y") if y["scale"].get("type") == "log")
+    downs = [row["down"] for row in rows(spec) if "down" in row]
+    assert len(set(downs)) == 3
+    # Pixels from the top: below the line above the rail, and inside the panel.
+    assert spec["height"] * (1 - charts.RAIL_SHARE) < min(downs) <= max(downs) < spec["height"]
+    low, high = next(y["scale"]["domain"] for y in encodings(spec, "y") if y.get("scale"))
     # The least value, 2.8, must be drawn above the share of the panel that the rail takes.
     place = (pd.Series([2.8]).map("{:.15f}".format).astype(float)[0] / low) ** 1
     assert place > (high / low) ** charts.RAIL_SHARE
@@ -110,8 +111,8 @@ def test_marks_of_failures_stay_below_the_data() -> None:
 
 def test_panel_without_any_value_has_no_number_on_its_axis() -> None:
     spec = drawn(points(), summary(), failures(("2.9.1", "seq=16", True)))
-    logs = [y for y in encodings(spec, "y") if y["scale"].get("type") == "log"]
-    assert logs
+    logs = [y for y in encodings(spec, "y") if y.get("scale")]
+    assert {y["scale"]["type"] for y in logs} == {"log"}
     assert all(y["axis"]["values"] == [] for y in logs)
 
 

@@ -134,7 +134,7 @@ def test_the_axis_of_a_count_starts_at_zero_and_the_rail_is_below_it() -> None:
     spec = charts.counts(
         counted.medians, counted.missing, title="breaks", versions=["2.1.0", "2.2.0"], buckets=["n=4"]
     ).to_dict()
-    axis = spec["layer"][0]["layer"][0]["encoding"]["y"]
+    axis = spec["layer"][0]["encoding"]["y"]
     assert axis["scale"]["domain"][0] < 0 < axis["scale"]["domain"][1]
     assert axis["axis"]["values"][0] == 0
     whole = charts.counts(
