@@ -14,15 +14,13 @@ import altair as alt
 import pandas as pd
 
 from app import theme
-from app.datasets import inline, layered, named
+from app.vega import Spec, inline, layered, named
 
 PANEL_HEIGHT: Final = 190
 # The part of a panel's height kept free below the data for the rail of failures.
 RAIL_SHARE: Final = 0.2
 # A browser needs 15 s for 100,000 marks; beyond this many, the replicas' points give way to the interval.
 MOST_POINTS: Final = 4_000
-# The width is the page's; the height is the plot's own, with axes and legend around it.
-FIT_WIDTH: Final = alt.AutoSizeParams(type="fit-x", contains="padding")
 # Selections of ``history``: the evaluation behind a median, and the one behind a failure.
 PICKED: Final = ("picked", "picked_failure")
 
@@ -41,7 +39,7 @@ def history(
     buckets: Sequence[str],
     legend: bool = True,
     domain: tuple[float, float] | None = None,
-) -> alt.LayerChart:
+) -> Spec:
     """One metric of one workload over torch versions: a line a bucket through the medians, a band where an
     interval exists, and each replica as a point. A click on a mark selects its evaluation (see ``PICKED``).
 
@@ -91,9 +89,9 @@ def history(
     return panel(layers, **data)
 
 
-def panel(layers: Sequence[alt.Chart], **frames: pd.DataFrame) -> alt.LayerChart:
+def panel(layers: Sequence[alt.Chart], **frames: pd.DataFrame) -> Spec:
     """The layers in the size of a panel, with the frames that they name."""
-    return layered(layers, frames, height=PANEL_HEIGHT, autosize=FIT_WIDTH)
+    return layered(layers, frames, height=PANEL_HEIGHT)
 
 
 def version_axis(versions: Sequence[str]) -> alt.X:
@@ -228,7 +226,7 @@ def remark(text: str) -> alt.Chart:
     return mark.encode(x=alt.XValue("width"), y=alt.YValue(0), text=alt.Text("word:N"))
 
 
-def phases(frame: pd.DataFrame, *, unit: str = "s") -> alt.LayerChart:
+def phases(frame: pd.DataFrame, *, unit: str = "s") -> Spec:
     """Where a cold compile went: one stacked bar. ``frame``: phase, value (in ``unit``), in the order to stack."""
     order = frame["phase"].tolist()
     ends = frame["value"].cumsum()
@@ -251,4 +249,4 @@ def phases(frame: pd.DataFrame, *, unit: str = "s") -> alt.LayerChart:
         )
     )
     spans = frame.assign(start=ends - frame["value"], end=ends)
-    return layered([bar], {"phases": spans}, height=32, autosize=FIT_WIDTH)
+    return layered([bar], {"phases": spans}, height=32)

@@ -8,9 +8,8 @@ import altair as alt
 import pandas as pd
 
 from app import theme
-from app.charts import FIT_WIDTH
-from app.datasets import PLAIN, layered, named
 from app.matrix.words import FAILURE, NOT_COMPARED, OPEN, SETTLED
+from app.vega import Spec, layered, named
 
 # Fixed, so that 1% of noise never looks like much: what is beyond the ends has their colour.
 ENDS: Final = (0.9, 1.1)
@@ -45,7 +44,7 @@ def worst_rows(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["row"].isin({frame["row"].iloc[0], *sizes.index[sizes <= MOST_TILES]})]
 
 
-def matrix(frame: pd.DataFrame, *, base: str, candidate: str) -> alt.LayerChart:
+def matrix(frame: pd.DataFrame, *, base: str, candidate: str) -> Spec:
     """A row a workload (in the order of ``frame``), a column a bucket's place in its walk; see ``matrix_frames.rows``.
 
     Settled tiles are filled by their ratio, those without a verdict faintly and with a dashed edge; a cell that was not
@@ -72,8 +71,10 @@ def matrix(frame: pd.DataFrame, *, base: str, candidate: str) -> alt.LayerChart:
     several = drawn["metric"].nunique() > 1
     lines = _LINES if several else _LINES[:2]
     color = _color(legend=bool(frame["ratio"].notna().any()))
-    ink = alt.ColorValue(_INK, condition={"test": "datum.dark", "value": _PAPER})
-    edge = alt.StrokeValue(_FAILED_EDGE, condition={"test": "datum.change == 'fixed'", "value": _FIXED_EDGE})
+    ink = alt.ColorValue(_INK, condition=[{"test": "datum.dark", "value": _PAPER}])
+    edge = alt.StrokeValue(
+        _FAILED_EDGE, condition=[{"test": "datum.change == 'fixed'", "value": _FIXED_EDGE}]
+    )
     words = everything.encode(**shared, color=ink, tooltip=tips)
     layers: list[Any] = [
         everything.mark_rect(color=_PAPER, cursor="pointer")
@@ -98,9 +99,9 @@ def matrix(frame: pd.DataFrame, *, base: str, candidate: str) -> alt.LayerChart:
             for field, down, size, weight in lines
         ),
     ]
-    config = alt.Config(view=PLAIN, scale=alt.ScaleConfig(bandPaddingInner=0.06, bandPaddingOuter=0.03))
-    height = alt.Step(TILE_HEIGHT + _THIRD_LINE * several)
-    return layered(layers, {"cells": drawn}, config, height=height, autosize=FIT_WIDTH)
+    height = TILE_HEIGHT + _THIRD_LINE * several
+    padding = {"bandPaddingInner": 0.06, "bandPaddingOuter": 0.03}
+    return layered(layers, {"cells": drawn}, height={"step": height}, config={"scale": padding})
 
 
 def _place(order: list[str], most: int) -> dict[str, Any]:

@@ -8,13 +8,13 @@ from typing import Final
 import altair as alt
 import pandas as pd
 
-from app.charts import FIT_WIDTH, PHASE_COLORS
-from app.datasets import layered, named
+from app.charts import PHASE_COLORS
+from app.vega import Spec, layered, named
 
 _BAR: Final = 18
 
 
-def phases(frame: pd.DataFrame, sides: Sequence[str], order: Sequence[str]) -> alt.LayerChart:
+def phases(frame: pd.DataFrame, sides: Sequence[str], order: Sequence[str]) -> Spec:
     """Where two cold compiles went: a stacked bar a side on one axis. ``frame``: side, phase, value (s); ``order``:
     the phases as they are stacked, with the same colour on both sides."""
     ranks = {phase: rank for rank, phase in enumerate(order)}
@@ -51,4 +51,4 @@ def phases(frame: pd.DataFrame, sides: Sequence[str], order: Sequence[str]) -> a
     )
     height = (_BAR + 10) * len(sides)
     spans = stacked.assign(start=ends - stacked["value"], end=ends).drop(columns="rank")
-    return layered([bars], {"phases": spans}, height=height, autosize=FIT_WIDTH)
+    return layered([bars], {"phases": spans}, height=height)

@@ -13,10 +13,10 @@ import altair as alt
 import pandas as pd
 
 from app import theme
-from app.charts import FIT_WIDTH, PHASE_COLORS
-from app.datasets import layered
-from app.datasets import named as named_data
+from app.charts import PHASE_COLORS
 from app.trends.axes import EAGER_NAME, counted, legend, named, ratio_domain, ratio_ticks, x_axis
+from app.vega import Spec, layered
+from app.vega import named as named_data
 
 HEIGHT: Final = 190
 PICKED: Final = "picked"
@@ -34,7 +34,7 @@ OUTCOMES: Final[Mapping[str, tuple[str, str]]] = {
 TOTALS: Final[Mapping[str, str]] = {"graph_breaks": "graph breaks", "recompiles": "recompiles"}
 
 
-def ratios(frame: pd.DataFrame, order: Sequence[str], *, margin: float) -> alt.LayerChart:
+def ratios(frame: pd.DataFrame, order: Sequence[str], *, margin: float) -> Spec:
     """Geometric means relative to the reference, a line a series; eager's dashed.
 
     ``frame``: point, label, torch, started, series, name (the series, or EAGER_NAME), ratio (missing: left out, and
@@ -82,7 +82,7 @@ def ratios(frame: pd.DataFrame, order: Sequence[str], *, margin: float) -> alt.L
     return _finished(layers, band=bounds, mine=mine[kept], eager=eager[kept], left=left)
 
 
-def outcomes(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
+def outcomes(frame: pd.DataFrame, order: Sequence[str]) -> Spec:
     """How the evaluations of each point ended, stacked counts with the share that is ok above them. ``frame``: point,
     label, torch, started, rate, evaluated and a column for each of OUTCOMES."""
     present = [name for name in OUTCOMES if frame[name].sum() > 0]
@@ -126,7 +126,7 @@ def outcomes(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
     return _finished(layers, counts=long, shares=text)
 
 
-def totals(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
+def totals(frame: pd.DataFrame, order: Sequence[str]) -> Spec:
     """Counts over the same cells, a line each, with the numbers beside the marks. ``frame``: point, label, torch,
     started, series, what (one of TOTALS), total (missing: left out, and marked so), cells, note."""
     shown = frame.assign(name=[TOTALS[what] for what in frame["what"]])
@@ -148,7 +148,7 @@ def totals(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
     return _finished(layers, totals=shown[[*_POINT, "series", "name", "total", "cells"]], left=left)
 
 
-def phases(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
+def phases(frame: pd.DataFrame, order: Sequence[str]) -> Spec:
     """Where the cold compiles of the same cells went, stacked seconds. ``frame``: point, label, torch, started, phase,
     seconds, cells; phases in the order to stack."""
     words = list(dict.fromkeys(frame["phase"]))
@@ -179,7 +179,7 @@ def phases(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
     return _finished([bars], phases=rows[[*_POINT, "phase", "seconds", "cells", "rank"]])
 
 
-def marked(found: dict[str, Any], label: str) -> dict[str, Any]:
+def marked(found: Spec, label: str) -> Spec:
     """A copy of the spec of a chart of this module, with a pale column behind the point of this label."""
     x = next(layer["encoding"]["x"] for layer in found["layer"] if "x" in layer.get("encoding", {}))
     column = {
@@ -218,6 +218,6 @@ def _left_out(x: alt.X) -> alt.Chart:
     )
 
 
-def _finished(layers: Sequence[Any], **frames: pd.DataFrame) -> alt.LayerChart:
+def _finished(layers: Sequence[Any], **frames: pd.DataFrame) -> Spec:
     """The layers in the size of a panel, with the frames that they name."""
-    return layered(layers, frames, height=HEIGHT, autosize=FIT_WIDTH)
+    return layered(layers, frames, height=HEIGHT)

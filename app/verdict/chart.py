@@ -12,8 +12,7 @@ import altair as alt
 import pandas as pd
 
 from app import theme
-from app.charts import FIT_WIDTH
-from app.datasets import PLAIN, layered, named
+from app.vega import Spec, layered, named
 from app.verdict.frames import UNCONFIRMED
 
 # The selection: the evaluation of the row that was clicked.
@@ -40,7 +39,7 @@ _FARTHEST: Final = 8.0
 _LEAST_MARGINS: Final = 2.0
 
 
-def forest(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
+def forest(frame: pd.DataFrame, *, title: str) -> Spec:
     """One row a cell, in the frame's order. ``frame``: as ``verdict_frames.forest`` makes it, not empty."""
     low, high = domain(frame)
     order = frame["cell"].tolist()
@@ -95,8 +94,7 @@ def forest(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
         .encode(x=x("left"), x2=alt.X2("right:Q"), y=y, tooltip=tips)
         .add_params(picked),
     ]
-    config = alt.Config(view=PLAIN, axisY=alt.AxisConfig(labelAlign="right"))
-    return layered(layers, {"cells": drawn}, config, height=alt.Step(ROW), autosize=FIT_WIDTH)
+    return layered(layers, {"cells": drawn}, height={"step": ROW}, config={"axisY": {"labelAlign": "right"}})
 
 
 _TICK_LABEL: Final = "datum.value == 1 ? 'equal' : '×' + format(datum.value, '.3~g')"

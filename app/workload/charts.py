@@ -12,8 +12,8 @@ import altair as alt
 import pandas as pd
 
 from app import charts, theme
-from app.datasets import named
 from app.pair.numbers import PHASES, REST
+from app.vega import Spec, named
 
 # With more versions than this the numbers beside the marks would overlap.
 MOST_NUMBERED: Final = 12
@@ -29,7 +29,7 @@ def counts(
     versions: Sequence[str],
     buckets: Sequence[str],
     legend: bool = True,
-) -> alt.LayerChart:
+) -> Spec:
     """A count over torch versions, a line a bucket, from 0 on; what has none is on a rail below. A click on a mark
     selects its evaluation (see ``charts.PICKED``). Frames: see ``measures``."""
     color, fill, shape = charts.bucket_encodings(buckets, legend)
@@ -64,7 +64,7 @@ def counts(
     return charts.panel(layers, **data)
 
 
-def phases(frame: pd.DataFrame, *, versions: Sequence[str]) -> alt.LayerChart:
+def phases(frame: pd.DataFrame, *, versions: Sequence[str]) -> Spec:
     """Where a bucket's cold compiles went, a stacked bar a version. ``frame``: see ``measures.phases``, not empty."""
     order = [theme.metric_title(metric) for metric in PHASES] + [REST]
     present = [phase for phase in order if phase in set(frame["phase"])]

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-import altair as alt
 import pandas as pd
 import streamlit as st
 
 from app import charts, drawing, state, theme
 from app.data import Database, read
+from app.vega import Spec
 from app.workload import charts as workload_charts
 from app.workload import measures
 from app.workload.frames import frames
@@ -231,7 +231,7 @@ def _counts(shown: Shown, drawn: Sequence[tuple[str, Frames]]) -> float | None:
     return picked
 
 
-def _chart(shown: Shown, name: str, build: Callable[[], alt.LayerChart]) -> float | None:
+def _chart(shown: Shown, name: str, build: Callable[[], Spec]) -> float | None:
     about = ("workload", shown.database.url, shown.about, shown.rests_on, name)
     selected = drawing.draw(about, f"chart-{name}", build)
     for selection in charts.PICKED:
