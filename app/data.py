@@ -135,8 +135,9 @@ def read(database: Database, query: Callable[P, T], *arguments: Any, **options: 
     Raises UserError where the database can no longer be read.
     """
     name = f"{query.__module__}.{getattr(query, '__qualname__', query)}"
-    kept = _kept(database.url, database.stamp, name, arguments, tuple(sorted(options.items())), query)
-    return cast(T, kept)
+    # Streamlit looks at every part of what it is given; of hundreds of numbers their text is looked at faster.
+    asked = repr((arguments, sorted(options.items())))
+    return cast(T, _kept(database.url, database.stamp, name, asked, query, arguments, options))
 
 
 @st.cache_data(show_spinner=False, max_entries=512)
@@ -144,12 +145,13 @@ def _kept(
     url: str,
     stamp: tuple[int, ...],
     name: str,
-    arguments: tuple[Any, ...],
-    options: tuple[tuple[str, Any], ...],
+    asked: str,
     _query: Callable[..., Any],
+    _arguments: tuple[Any, ...],
+    _options: dict[str, Any],
 ) -> Any:
     with _connected(url) as connection:
-        return _query(connection, *arguments, **dict(options))
+        return _query(connection, *_arguments, **_options)
 
 
 def connected(database: Database) -> AbstractContextManager[Connection]:

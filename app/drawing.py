@@ -17,12 +17,13 @@ def draw(about: tuple[Any, ...], key: str, build: Callable[[], Spec]) -> Any:
     ``about`` says all that the chart depends on: a chart of the same is not made again, and its JSON stays the same to
     the letter, so that a browser keeps the one it has.
     """
-    event: Any = st.vega_lite_chart(_spec(about, build), key=key, on_select="rerun")
+    # As text, which Streamlit looks at faster than at each part.
+    event: Any = st.vega_lite_chart(_spec(repr(about), build), key=key, on_select="rerun")
     return event.selection
 
 
 @st.cache_data(show_spinner=False, max_entries=64)
-def _spec(about: tuple[Any, ...], _build: Callable[[], Spec]) -> Spec:
+def _spec(about: str, _build: Callable[[], Spec]) -> Spec:
     return unchecked(_build)
 
 
