@@ -133,6 +133,29 @@ def recorded(
     return tuple(points), found.merge(_cells(reads), on="cell", how="left")
 
 
+def rests_on(reads: Reads, scope: Scope) -> tuple[Any, ...]:
+    """What is ``recorded`` of a scope: equal values mean that it gives the same. Runs of another machine, and one that
+    goes on until an evaluation of it is finished, change none of it."""
+    settled = EVALUATION.c.status.is_not(None)
+    counted: list[Any] = [
+        func.count().filter(settled),
+        # Ids are never used again: as many others after a run was pruned are seen.
+        func.max(EVALUATION.c.id).filter(settled),
+        # Another database put in this one's place counts its rows just alike.
+        func.max(RUN.c.uuid).filter(settled),
+        func.count().filter(RUN.c.status == "finished"),
+    ]
+    if scope.over == "runs":
+        counted.append(func.count())
+    query: Any = select(*counted).join_from(EVALUATION, RUN, RUN.c.id == EVALUATION.c.run_id)
+    return tuple(reads.execute(query.where(_whole(scope))).one())
+
+
+def _whole(scope: Scope) -> Any:
+    """Runs of the machine that hold whole evaluations."""
+    return RUN.c.purpose.in_(WHOLE_PURPOSES) & (RUN.c.machine_id == scope.machine)
+
+
 @dataclass(frozen=True)
 class _Place:
     """One environment of one run. ``run``: the row with its run, started_at, label, status and planned."""
@@ -227,7 +250,7 @@ def _cells(reads: Connection) -> pd.DataFrame:
 def _evaluations(scope: Scope) -> Any:
     """The evaluations behind the points, one column: of each version and cell the newest that is finished, or all of
     the newest runs."""
-    named = RUN.c.purpose.in_(WHOLE_PURPOSES) & (RUN.c.machine_id == scope.machine)
+    named = _whole(scope)
     query: Any = (
         select(EVALUATION.c.id.label("evaluation"))
         .select_from(EVALUATION)
