@@ -186,9 +186,11 @@ _DRAWERS: Final[dict[str, Callable[[Shown], float | None]]] = {
 
 def _measured(shown: Shown, metrics: Sequence[str]) -> list[_Panel]:
     """A panel a metric."""
+    # Streamlit gives a copy for each time it is asked.
+    given = cache(lambda: (shown.summary(*metrics), shown.failed()))
 
     def made(metric: str) -> Frames:
-        return Frames(*frames(shown.newest, shown.summary(*metrics), shown.failed(), metric))
+        return Frames(*frames(shown.newest, *given(), metric))
 
     return [_Panel(theme.metric_title(one), theme.metric_unit(one), partial(made, one)) for one in metrics]
 

@@ -101,6 +101,8 @@ def _reruns(
         )
         .order_by(RUN.c.started_at, RUN.c.id)
     ).all()
+    if not rows:
+        return {}
     again = {(child, cell, place): evaluation for child, _, evaluation, cell, place in rows}
     children: dict[int, list[int]] = {}
     for child, run, *_ in rows:
