@@ -43,7 +43,8 @@ def layered(
     for place, layer in enumerate(layers):
         one = layer.to_dict(validate=False, context={"top_level": False, "datasets": data})
         for selection in one.pop("params", ()):
-            one["name"] = f"layer_{place}"
+            # Not as Vega-Lite itself names layers: one that is put before this later would have the same name.
+            one["name"] = f"clicked_{place}"
             selections.append({**selection, "views": [one["name"]]})
         made.append(one)
     return {

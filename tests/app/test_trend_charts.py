@@ -13,7 +13,7 @@ import pytest
 from app.drawing import unchecked
 from app.trends import axes as trend_axes
 from app.trends import charts as trend_charts
-from tests.app.drawn import valid
+from tests.app.drawn import picture, valid
 
 ORDER = ["2.9.1", "2.12.0", "2.13.0"]
 WHO = {"torch": "t", "started": "2026-03-04 21:15"}
@@ -143,12 +143,18 @@ def test_phases_stack_in_order_with_seconds_on_the_axis() -> None:
     assert [row["rank"] for row in spec["datasets"]["phases"][:3]] == [0, 1, 2]
 
 
-def test_mark_of_the_picked_point_is_still_a_valid_chart() -> None:
+def test_mark_of_the_picked_point_is_still_a_valid_chart(tmp_path: Path) -> None:
     spec = unchecked(lambda: trend_charts.ratios(ratios(), ORDER, margin=0.03))
     marked = trend_charts.marked(spec, "2.12.0")
     assert marked["layer"][0]["data"]["values"] == [{"label": "2.12.0"}]
     assert len(spec["layer"]) + 1 == len(marked["layer"])
     valid(marked)
+    # Vega-Lite names the parts of a chart by the places of its layers, and one more layer moves them.
+    for kind in (
+        marked,
+        trend_charts.marked(unchecked(lambda: trend_charts.outcomes(outcomes(), ORDER)), "v1"),
+    ):
+        assert "<svg" in picture(kind, tmp_path / "marked.svg", 400)
 
 
 def test_legend_of_many_versions_leaves_room_for_the_panel() -> None:
