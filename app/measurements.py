@@ -131,10 +131,8 @@ def environment(database: Database, record: EvaluationRecord) -> None:
     st.caption(
         f"Environment {theme.literal(record.environment[:16])} · variant {theme.literal(record.variant)}"
     )
-    kept_files.fields(
-        {"compile options": record.options, **card(record), **record.environment_fields},
-        key=f"fields-{record.id}",
-    )
+    before = {"compile options": record.options, **card(record)}
+    kept_files.fields(record.environment_fields, key=f"fields-{record.id}", before=before)
 
 
 def card(record: EvaluationRecord) -> dict[str, Any]:

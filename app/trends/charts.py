@@ -107,9 +107,10 @@ def outcomes(frame: pd.DataFrame, order: Sequence[str]) -> Spec:
         .encode(x=x, y=counted("n", "cells"), color=color, order=alt.Order("rank:Q"), tooltip=tip)
         .add_params(_click())
     )
-    # Where there is no room for every share, those that are not whole are what matters.
+    # Where there is no room for every share, what matters is where more or fewer fail than just before.
     many = len(frame) > MOST_NUMBERED
-    numbered = frame[(frame["failed"] > 0) & (len(frame) <= MOST_MARKED)] if many else frame
+    moved = frame["failed"] != frame["failed"].shift(fill_value=0)
+    numbered = frame[moved & (len(frame) <= MOST_MARKED)] if many else frame
     text = numbered.assign(
         top=numbered[present].sum(axis=1),
         said=[

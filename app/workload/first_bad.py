@@ -134,12 +134,13 @@ def _sure(cell: CellVerdict) -> Finding | None:
 
 
 def _gap(cell: CellVerdict) -> str | None:
-    """Why a step is not known in full; None where every exact fact of it is."""
+    """Why a step is not known in full; None where every exact fact of it is, and no time is in doubt."""
     if not cell.compared:
         return cell.findings[0].text
     if lost_evidence(cell.findings):
         return next(one.text for one in cell.findings if one.gating and one.verdict == "not_compared")
-    return None
+    doubtful = bad(cell.findings)
+    return f"{_text(doubtful[0])}, which no rerun confirmed" if doubtful else None
 
 
 def _timed(cell: CellVerdict) -> bool:

@@ -77,6 +77,8 @@ def test_a_time_of_one_run_counts_once_a_rerun_confirms_it(again: float | None, 
     assert bool(found.worse) == bad
     if bad:
         assert found.worse[0].text.startswith("Compiled call: ")
+    # Without a rerun it is neither bad nor none; one that did not show it again settles that it is not bad.
+    assert [one.text.endswith("which no rerun confirmed") for one in found.gaps] == [True] * (again is None)
 
 
 def test_equal_times_of_one_run_are_settled() -> None:

@@ -104,10 +104,15 @@ def test_outcomes_have_words_and_only_those_that_occur() -> None:
     assert [row["said"] for row in spec["datasets"]["shares"]] == ["75%"] * 3
 
 
-@pytest.mark.parametrize(("n", "said"), [(20, ["✗1"] * 20), (40, [])])
-def test_many_points_show_failures_only_and_more_none(n: int, said: list[str]) -> None:
-    spec = valid(trend_charts.outcomes(outcomes(n), [f"v{i}" for i in range(n)]))
-    assert [row["said"] for row in spec["datasets"]["shares"]] == said
+@pytest.mark.parametrize(
+    ("n", "said"), [(20, [("v3", "✗1"), ("v7", "✗2"), ("v9", "✗1"), ("v15", "✗0")]), (40, [])]
+)
+def test_many_points_show_where_failures_change_and_more_none(n: int, said: list[tuple[str, str]]) -> None:
+    frame = outcomes(n, 0)
+    failed = [int(3 <= i < 15) + int(7 <= i < 9) for i in range(n)]
+    frame = frame.assign(failed=failed, ok=[4 - one for one in failed])
+    spec = valid(trend_charts.outcomes(frame, [f"v{i}" for i in range(n)]))
+    assert [(row["label"], row["said"]) for row in spec["datasets"]["shares"]] == said
     assert len(spec["layer"]) == (2 if said else 1)
 
 
