@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import altair as alt
 import pandas as pd
 
 from app import theme
-from app.datasets import named, with_data
+from app.vega import Spec, inline, layered, named
 
 PANEL_HEIGHT: Final = 190
 # The part of a panel's height kept free below the data for the rail of failures.
 RAIL_SHARE: Final = 0.2
 # A browser needs 15 s for 100,000 marks; beyond this many, the replicas' points give way to the interval.
 MOST_POINTS: Final = 4_000
-# The width is the page's; the height is the plot's own, with axes and legend around it.
-FIT_WIDTH: Final = alt.AutoSizeParams(type="fit-x", contains="padding")
 # Selections of ``history``: the evaluation behind a median, and the one behind a failure.
 PICKED: Final = ("picked", "picked_failure")
 
@@ -41,7 +39,7 @@ def history(
     buckets: Sequence[str],
     legend: bool = True,
     domain: tuple[float, float] | None = None,
-) -> alt.LayerChart:
+) -> Spec:
     """One metric of one workload over torch versions: a line a bucket through the medians, a band where an
     interval exists, and each replica as a point. A click on a mark selects its evaluation (see ``PICKED``).
 
@@ -66,15 +64,15 @@ def history(
     banded = "medians"
     if not medians["low"].notna().any():
         banded, data["none"] = "none", medians.iloc[:0]
-    band = alt.Chart(named(banded)).encode(x=x, y=y("low"), y2="high:Q", color=color)
+    band = alt.Chart(named(banded)).encode(x=x, y=y("low"), y2=alt.Y2("high:Q"), color=color)
     dots = alt.Chart(named("points")).encode(
         x=x, y=y("value"), color=color, shape=shape, tooltip=point_tip(unit)
     )
     line = alt.Chart(named("medians")).encode(x=x, y=y("median"), color=color)
     # A median with a note is hollow: it is not the time of what its panel's title says.
-    inside = alt.when("isValid(datum.note)").then(alt.value(0)).otherwise(alt.value(1))
+    inside = alt.FillOpacityValue(1, condition=[{"test": "isValid(datum.note)", "value": 0}])
     picked = alt.selection_point(name=PICKED[0], fields=["evaluation"], on="click", empty=False, toggle=False)
-    chart = alt.layer(
+    layers = [
         band.mark_area(opacity=0.14),
         band.mark_rule(opacity=0.55, strokeWidth=1.5),
         dots.mark_point(size=16, opacity=0.6, strokeWidth=1),
@@ -82,19 +80,18 @@ def history(
         line.mark_point(size=60, opacity=1, cursor="pointer")
         .encode(shape=shape, fill=fill, fillOpacity=inside, tooltip=median_tip(medians, unit))
         .add_params(picked),
-    )
+    ]
     if not failures.empty:
         rail, data["missing"] = failure_rail(failures, x, color, buckets)
-        chart = alt.layer(chart, rail).resolve_scale(y="independent")
+        layers += rail
     elif not measured:
-        chart = alt.layer(chart, remark("not measured"))
-    return panel(chart, **data)
+        layers.append(remark("not measured"))
+    return panel(layers, **data)
 
 
-def panel(chart: alt.LayerChart, **frames: pd.DataFrame) -> alt.LayerChart:
-    """The chart in the size of a panel, with the frames that its layers name."""
-    sized = chart.properties(height=PANEL_HEIGHT, autosize=FIT_WIDTH).configure_view(strokeWidth=0)
-    return with_data(sized, **frames)
+def panel(layers: Sequence[alt.Chart], **frames: pd.DataFrame) -> Spec:
+    """The layers in the size of a panel, with the frames that they name."""
+    return layered(layers, frames, height=PANEL_HEIGHT)
 
 
 def version_axis(versions: Sequence[str]) -> alt.X:
@@ -190,16 +187,15 @@ def panel_domain(points: pd.DataFrame, summary: pd.DataFrame, rail: bool) -> tup
 
 def failure_rail(
     failures: pd.DataFrame, x: alt.X, color: alt.Color, buckets: Sequence[str]
-) -> tuple[alt.LayerChart, pd.DataFrame]:
-    """A cross for a failed bucket and a ring for one that was not to be measured, stacked from the bottom of the
-    panel in declared order; how high they are is no value. With it the frame that it draws as ``missing``."""
+) -> tuple[list[alt.Chart], pd.DataFrame]:
+    """Layers: a cross for a failed bucket and a ring for one that was not to be measured, stacked from the bottom of the
+    panel in declared order; how high they are is no value. With them the frame that they draw as ``missing``."""
     ranks = {bucket: rank for rank, bucket in enumerate(buckets)}
     ordered = failures.assign(order=failures["bucket"].map(ranks)).sort_values(["version", "order"])
     place = ordered.groupby("version").cumcount()
     # Heights are shares of the panel: with many failed buckets the marks overlap rather than climb into the data.
     step = min(0.06, (RAIL_SHARE - 0.04) / (int(place.max()) + 1))
-    ordered["rail"] = 0.04 + place * step
-    share: dict[str, Any] = {"scale": alt.Scale(domain=[0, 1], nice=False), "axis": None}
+    ordered["down"] = PANEL_HEIGHT * (1 - 0.04 - place * step)
     tips = [*_who(), alt.Tooltip("status:N", title="no value"), alt.Tooltip("reason:N", title="reason")]
     picked = alt.selection_point(name=PICKED[1], fields=["evaluation"], on="click", empty=False, toggle=False)
     ordered["reason"] = ordered["reason"].astype("str")
@@ -207,31 +203,30 @@ def failure_rail(
     marks = (
         alt.Chart(named("missing"))
         .mark_text(size=18, fontWeight="bold", baseline="middle", cursor="pointer")
-        .encode(x=x, y=alt.Y("rail:Q", **share), color=color, text="sign:N", tooltip=tips)
+        # Pixels, without a scale: these are no values of the axis.
+        .encode(x=x, y=alt.Y("down:Q", scale=None), color=color, text=alt.Text("sign:N"), tooltip=tips)
         .add_params(picked)
     )
-    rail = alt.Chart(pd.DataFrame({"word": ["no value"], "edge": [RAIL_SHARE]})).encode(
-        y=alt.Y("edge:Q", **share)
-    )
+    rail = alt.Chart(inline(word="no value")).encode(y=alt.YValue(PANEL_HEIGHT * (1 - RAIL_SHARE)))
     quiet = theme.NEUTRAL_COLOR
     word = rail.mark_text(align="right", baseline="top", dy=3, dx=-2, fontSize=10, color=quiet)
-    drawn = alt.layer(
+    drawn = [
         rail.mark_rule(strokeDash=[2, 3], color=quiet, opacity=0.6),
-        word.encode(x=alt.value("width"), text="word:N"),
+        word.encode(x=alt.XValue("width"), text=alt.Text("word:N")),
         marks,
-    )
+    ]
     return drawn, ordered.drop(columns="order")
 
 
 def remark(text: str) -> alt.Chart:
     """Words in the upper right corner of a panel."""
-    mark = alt.Chart(pd.DataFrame({"word": [text]})).mark_text(
+    mark = alt.Chart(inline(word=text)).mark_text(
         align="right", baseline="top", dx=-4, dy=4, color=theme.NEUTRAL_COLOR
     )
-    return mark.encode(x=alt.value("width"), y=alt.value(0), text="word:N")
+    return mark.encode(x=alt.XValue("width"), y=alt.YValue(0), text=alt.Text("word:N"))
 
 
-def phases(frame: pd.DataFrame, *, unit: str = "s") -> alt.LayerChart:
+def phases(frame: pd.DataFrame, *, unit: str = "s") -> Spec:
     """Where a cold compile went: one stacked bar. ``frame``: phase, value (in ``unit``), in the order to stack."""
     order = frame["phase"].tolist()
     ends = frame["value"].cumsum()
@@ -244,13 +239,14 @@ def phases(frame: pd.DataFrame, *, unit: str = "s") -> alt.LayerChart:
     )
     title = f"cold compile, medians of the replicas ({unit})"
     bar = (
-        alt.Chart(frame.assign(start=ends - frame["value"], end=ends))
+        alt.Chart(named("phases"))
         .mark_bar(height=18)
         .encode(
             x=alt.X("start:Q", title=title, axis=alt.Axis(grid=False, tickCount=8)),
-            x2="end:Q",
+            x2=alt.X2("end:Q"),
             color=color,
             tooltip=[alt.Tooltip("phase:N"), alt.Tooltip("value:Q", title=unit, format=_FOUR_DIGITS)],
         )
     )
-    return alt.layer(bar).properties(height=32, autosize=FIT_WIDTH).configure_view(strokeWidth=0)
+    spans = frame.assign(start=ends - frame["value"], end=ends)
+    return layered([bar], {"phases": spans}, height=32)

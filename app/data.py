@@ -134,22 +134,35 @@ def read(database: Database, query: Callable[P, T], *arguments: Any, **options: 
 
     Raises UserError where the database can no longer be read.
     """
+    return resting(database, database.stamp, query, *arguments, **options)
+
+
+def resting(
+    database: Database,
+    rests: tuple[Any, ...],
+    query: Callable[..., T],
+    *arguments: Any,
+    **options: Any,
+) -> T:
+    """As ``read``, while ``rests`` is what it was: what the query's rows rest on, whatever else is recorded."""
     name = f"{query.__module__}.{getattr(query, '__qualname__', query)}"
-    kept = _kept(database.url, database.stamp, name, arguments, tuple(sorted(options.items())), query)
-    return cast(T, kept)
+    # Streamlit looks at every part of what it is given; of hundreds of numbers their text is looked at faster.
+    asked = repr((arguments, sorted(options.items())))
+    return cast(T, _kept(database.url, rests, name, asked, query, arguments, options))
 
 
 @st.cache_data(show_spinner=False, max_entries=512)
 def _kept(
     url: str,
-    stamp: tuple[int, ...],
+    rests: tuple[Any, ...],
     name: str,
-    arguments: tuple[Any, ...],
-    options: tuple[tuple[str, Any], ...],
+    asked: str,
     _query: Callable[..., Any],
+    _arguments: tuple[Any, ...],
+    _options: dict[str, Any],
 ) -> Any:
     with _connected(url) as connection:
-        return _query(connection, *arguments, **dict(options))
+        return _query(connection, *_arguments, **_options)
 
 
 def connected(database: Database) -> AbstractContextManager[Connection]:

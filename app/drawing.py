@@ -5,29 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import altair as alt
 import streamlit as st
 from altair.utils.schemapi import debug_mode
 
+from app.vega import Spec
 
-def draw(about: tuple[Any, ...], key: str, build: Callable[[], alt.LayerChart]) -> Any:
+
+def draw(about: tuple[Any, ...], key: str, build: Callable[[], Spec]) -> Any:
     """Draw the chart that ``build`` makes, and return what is selected in it.
 
     ``about`` says all that the chart depends on: a chart of the same is not made again, and its JSON stays the same to
     the letter, so that a browser keeps the one it has.
     """
-    event: Any = st.vega_lite_chart(_spec(about, build), key=key, on_select="rerun")
+    # As text, which Streamlit looks at faster than at each part.
+    event: Any = st.vega_lite_chart(_spec(repr(about), build), key=key, on_select="rerun")
     return event.selection
 
 
 @st.cache_data(show_spinner=False, max_entries=64)
-def _spec(about: tuple[Any, ...], _build: Callable[[], alt.LayerChart]) -> dict[str, Any]:
+def _spec(about: str, _build: Callable[[], Spec]) -> Spec:
     return unchecked(_build)
 
 
-def unchecked(build: Callable[[], alt.LayerChart]) -> dict[str, Any]:
-    """The chart as JSON, without Altair's look at Vega-Lite's schema at every step, which takes longer than all the rest;
+def unchecked(build: Callable[[], Spec]) -> Spec:
+    """The chart that ``build`` makes, without Altair's look at Vega-Lite's schema at every step, which takes longer than all the rest;
     tests look."""
     with debug_mode(False):
-        found: dict[str, Any] = build().to_dict(validate=False)
-    return found
+        return build()

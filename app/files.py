@@ -11,6 +11,7 @@ import streamlit as st
 
 from app import tables, theme
 from app.data import MOST_SHOWN_BYTES, Database, artifact
+from evaluator.verdicts.environments import place
 
 # Which highlighting suits a kind of file; None is plain text.
 LANGUAGES: Final = {"workload_source": "python", "kernel_source": "cpp", "log": None, "trace": None}
@@ -49,11 +50,13 @@ def _first(error: Mapping[str, Any]) -> str:
     return f"{error.get('type') or 'Error'}: {error.get('message') or ''}"
 
 
-def fields(values: Mapping[str, Any], *, key: str) -> None:
-    """Named values as a table of two columns; nested ones are written out."""
+def fields(values: Mapping[str, Any], *, key: str, before: Mapping[str, Any] | None = None) -> None:
+    """An environment's fields as a table of two columns, in their order, after those of ``before``; nested ones are
+    written out."""
     flat: dict[str, str] = {}
-    for name, value in values.items():
-        inner = value.items() if isinstance(value, dict) else [(None, value)]
+    listed = [*(before or {}).items(), *sorted(values.items(), key=lambda one: place(one[0]))]
+    for name, value in listed:
+        inner = sorted(value.items()) if isinstance(value, dict) else [(None, value)]
         for sub, one in inner:
             flat[name if sub is None else f"{name}.{sub}"] = _written(one)
     frame = pd.DataFrame({"field": list(flat), "value": list(flat.values())}, dtype="str")

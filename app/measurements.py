@@ -10,6 +10,7 @@ import streamlit as st
 from app import charts, tables, theme
 from app import files as kept_files
 from app.data import Database
+from app.drawing import unchecked
 from app.pair import numbers as pair_numbers
 from db.queries.why import EvaluationRecord
 from evaluator.verdicts.words import is_codegen
@@ -24,9 +25,8 @@ def times(database: Database, record: EvaluationRecord) -> None:
         return
     parts = pair_numbers.phase_parts(found)
     if parts:
-        st.altair_chart(
-            charts.phases(pd.DataFrame(parts, columns=["phase", "value"])), key=f"phases-{record.id}"
-        )
+        frame = pd.DataFrame(parts, columns=["phase", "value"])
+        st.vega_lite_chart(unchecked(lambda: charts.phases(frame)), key=f"phases-{record.id}")
     shown = found.assign(
         title=[theme.metric_title(metric) for metric in found["metric"]],
         unit=[theme.metric_unit(metric) for metric in found["metric"]],
@@ -131,10 +131,8 @@ def environment(database: Database, record: EvaluationRecord) -> None:
     st.caption(
         f"Environment {theme.literal(record.environment[:16])} · variant {theme.literal(record.variant)}"
     )
-    kept_files.fields(
-        {"compile options": record.options, **card(record), **record.environment_fields},
-        key=f"fields-{record.id}",
-    )
+    before = {"compile options": record.options, **card(record)}
+    kept_files.fields(record.environment_fields, key=f"fields-{record.id}", before=before)
 
 
 def card(record: EvaluationRecord) -> dict[str, Any]:

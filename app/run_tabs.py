@@ -121,6 +121,8 @@ def environment(database: Database, run: int) -> None:
         kept_files.fields(one["fields"], key=f"environment-{run}-{number}")
     replicas = read(database, run_details.replicas, run)
     conditions = pd.json_normalize([c if isinstance(c, dict) else {} for c in replicas["conditions"]])
+    # As they are named: PostgreSQL keeps no order of what a record held.
+    conditions = conditions[sorted(map(str, conditions))]
     table = pd.concat([replicas.drop(columns="conditions"), conditions], axis=1).dropna(
         axis="columns", how="all"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from pathlib import Path
 
@@ -13,7 +12,7 @@ if sys.path[0] != _ROOT:
 
 import streamlit as st  # noqa: E402
 
-from app import comparing, data, empty, state  # noqa: E402
+from app import collector, comparing, data, empty, state  # noqa: E402
 from evaluator.errors import UserError  # noqa: E402
 
 # Pages in the order of the navigation. The shared filters are drawn for those that are about one workload.
@@ -30,13 +29,6 @@ PAGES = {
 FILTERED = ("workload", "why")
 # Pages about two sides, whose pickers stay from one to the next.
 COMPARING = ("verdict", "matrix", "coverage")
-
-
-def settle() -> None:
-    """Tell the collector, once in a process, that what was imported stays: else it walks through all of that while a page
-    is made."""
-    if not gc.get_freeze_count():
-        gc.freeze()
 
 
 def main() -> None:
@@ -58,7 +50,7 @@ def main() -> None:
         else:
             comparing.passed(name)
         state.keep(found, state.shared_filters(found) if name in FILTERED else None)
-        settle()
+        collector.settle()
         page.run()
     except UserError as error:
         empty.show(data.unavailable("The database can't be read right now", error))

@@ -8,8 +8,8 @@ import altair as alt
 import pandas as pd
 
 from app import theme
-from app.charts import FIT_WIDTH
 from app.matrix.words import FAILURE, NOT_COMPARED, OPEN, SETTLED
+from app.vega import Spec, layered, named
 
 # Fixed, so that 1% of noise never looks like much: what is beyond the ends has their colour.
 ENDS: Final = (0.9, 1.1)
@@ -44,7 +44,7 @@ def worst_rows(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["row"].isin({frame["row"].iloc[0], *sizes.index[sizes <= MOST_TILES]})]
 
 
-def matrix(frame: pd.DataFrame, *, base: str, candidate: str) -> alt.LayerChart:
+def matrix(frame: pd.DataFrame, *, base: str, candidate: str) -> Spec:
     """A row a workload (in the order of ``frame``), a column a bucket's place in its walk; see ``matrix_frames.rows``.
 
     Settled tiles are filled by their ratio, those without a verdict faintly and with a dashed edge; a cell that was not
@@ -62,19 +62,22 @@ def matrix(frame: pd.DataFrame, *, base: str, candidate: str) -> alt.LayerChart:
     picked = alt.selection_point(name=PICKED, fields=["cell"], on="click", empty=False, toggle=False)
     tips = _tips(base, candidate)
 
+    everything = alt.Chart(named("cells"))
+
     def tiles(kind: str) -> alt.Chart:
-        return alt.Chart().transform_filter(f"datum.kind == '{kind}'")
+        return everything.transform_filter(f"datum.kind == '{kind}'")
 
     # Where tiles are about different metrics each says of which.
     several = drawn["metric"].nunique() > 1
     lines = _LINES if several else _LINES[:2]
     color = _color(legend=bool(frame["ratio"].notna().any()))
-    ink = alt.when("datum.dark").then(alt.value(_PAPER)).otherwise(alt.value(_INK))
-    edge = alt.when("datum.change == 'fixed'").then(alt.value(_FIXED_EDGE)).otherwise(alt.value(_FAILED_EDGE))
-    words = alt.Chart().encode(**shared, color=ink, tooltip=tips)
+    ink = alt.ColorValue(_INK, condition=[{"test": "datum.dark", "value": _PAPER}])
+    edge = alt.StrokeValue(
+        _FAILED_EDGE, condition=[{"test": "datum.change == 'fixed'", "value": _FIXED_EDGE}]
+    )
+    words = everything.encode(**shared, color=ink, tooltip=tips)
     layers: list[Any] = [
-        alt.Chart()
-        .mark_rect(color=_PAPER, cursor="pointer")
+        everything.mark_rect(color=_PAPER, cursor="pointer")
         .encode(**shared, tooltip=tips)
         .add_params(picked),
         tiles(SETTLED).mark_rect(cursor="pointer").encode(**shared, color=color, tooltip=tips),
@@ -92,16 +95,13 @@ def matrix(frame: pd.DataFrame, *, base: str, candidate: str) -> alt.LayerChart:
                 fontWeight=weight,
                 limit=_within(),
                 cursor="pointer",
-            ).encode(text=f"{field}:N")
+            ).encode(text=alt.Text(f"{field}:N"))
             for field, down, size, weight in lines
         ),
     ]
-    return (
-        alt.layer(*layers, data=drawn)
-        .properties(height=alt.Step(TILE_HEIGHT + _THIRD_LINE * several), autosize=FIT_WIDTH)
-        .configure_view(strokeWidth=0)
-        .configure_scale(bandPaddingInner=0.06, bandPaddingOuter=0.03)
-    )
+    height = TILE_HEIGHT + _THIRD_LINE * several
+    padding = {"bandPaddingInner": 0.06, "bandPaddingOuter": 0.03}
+    return layered(layers, {"cells": drawn}, height={"step": height}, config={"scale": padding})
 
 
 def _place(order: list[str], most: int) -> dict[str, Any]:

@@ -9,8 +9,9 @@ import streamlit as st
 
 from app import tables
 from app.comparing import Compared
-from app.data import Database, read
+from app.data import Database, read, resting
 from app.matrix import frames as matrix_frames
+from db.queries import newest
 from db.queries.over_versions import over_versions
 
 
@@ -23,7 +24,10 @@ def courses(
     known = tuple(sorted({int(one) for side in both for one in side.dropna()}))
     if of is None or not known:
         return [None] * len(shown)
-    return matrix_frames.sparks(shown, read(database, over_versions, known, found.cand_ref.machine, of))
+    machine = found.cand_ref.machine
+    # While somebody records, what ended before stays the course that it is.
+    rests = read(database, newest.rests_on, machine)
+    return matrix_frames.sparks(shown, resting(database, rests, over_versions, known, machine, of))
 
 
 def table(found: Compared, shown: pd.DataFrame, lines: list[list[float] | None]) -> int | None:

@@ -8,12 +8,13 @@ from typing import Final
 import altair as alt
 import pandas as pd
 
-from app.charts import FIT_WIDTH, PHASE_COLORS
+from app.charts import PHASE_COLORS
+from app.vega import Spec, layered, named
 
 _BAR: Final = 18
 
 
-def phases(frame: pd.DataFrame, sides: Sequence[str], order: Sequence[str]) -> alt.LayerChart:
+def phases(frame: pd.DataFrame, sides: Sequence[str], order: Sequence[str]) -> Spec:
     """Where two cold compiles went: a stacked bar a side on one axis. ``frame``: side, phase, value (s); ``order``:
     the phases as they are stacked, with the same colour on both sides."""
     ranks = {phase: rank for rank, phase in enumerate(order)}
@@ -32,11 +33,11 @@ def phases(frame: pd.DataFrame, sides: Sequence[str], order: Sequence[str]) -> a
         alt.Tooltip("value:Q", title="s", format=",.4~g"),
     ]
     bars = (
-        alt.Chart(stacked.assign(start=ends - stacked["value"], end=ends).drop(columns="rank"))
+        alt.Chart(named("phases"))
         .mark_bar(height=_BAR)
         .encode(
             x=alt.X("start:Q", title="cold compile, medians of the replicas (s)", axis=alt.Axis(grid=False)),
-            x2="end:Q",
+            x2=alt.X2("end:Q"),
             y=alt.Y(
                 "side:N",
                 sort=list(sides),
@@ -49,4 +50,5 @@ def phases(frame: pd.DataFrame, sides: Sequence[str], order: Sequence[str]) -> a
         )
     )
     height = (_BAR + 10) * len(sides)
-    return alt.layer(bars).properties(height=height, autosize=FIT_WIDTH).configure_view(strokeWidth=0)
+    spans = stacked.assign(start=ends - stacked["value"], end=ends).drop(columns="rank")
+    return layered([bars], {"phases": spans}, height=height)

@@ -7,6 +7,7 @@ import streamlit as st
 from app import files as kept_files
 from app import measurements, tables, theme
 from app.data import Database
+from app.drawing import unchecked
 from app.pair import charts as pair_charts
 from app.pair import numbers as pair_numbers
 from app.pair.page import Sides
@@ -25,7 +26,8 @@ def times(database: Database, sides: Sides) -> None:
     if not stacked.empty:
         order = [theme.metric_title(metric) for metric in pair_numbers.PHASES] + [pair_numbers.REST]
         known = [phase for phase in order if phase in set(stacked["phase"])]
-        st.altair_chart(pair_charts.phases(stacked, names, known), key=f"pair-phases-{_key(sides)}")
+        spec = unchecked(lambda: pair_charts.phases(stacked, names, known))
+        st.vega_lite_chart(spec, key=f"pair-phases-{_key(sides)}")
         for name in names:
             if name not in set(stacked["side"]):
                 st.caption(f"{name}: the phases of its compile were not recorded.")

@@ -8,9 +8,8 @@ from typing import Any, Final
 import altair as alt
 
 from app import theme
-from app.charts import FIT_WIDTH
-from app.datasets import named, with_data
 from app.timeline.picture import KINDS, Picture
+from app.vega import Spec, layered, named
 
 LANE_HEIGHT: Final = 44
 # Half the height of a bar, as a share of its lane's.
@@ -23,7 +22,7 @@ _LETTER: Final = 0.008
 MOST_MARKS: Final = 5_000
 
 
-def timeline(picture: Picture, *, zoom: bool = False) -> alt.LayerChart:
+def timeline(picture: Picture, *, zoom: bool = False) -> Spec:
     """Time to the right, a lane below the other. Bars in the colour of their kind, those that are wrong with a thick edge, waits
     hollow and dashed; thin lines from the host to what it submitted, thicker ones to a wait from what it waited for. ``zoom``: in
     time, by shift and the wheel."""
@@ -50,9 +49,9 @@ def timeline(picture: Picture, *, zoom: bool = False) -> alt.LayerChart:
     y = _lanes(picture.lanes)
     shape: dict[str, Any] = {
         "x": alt.X("start:Q", title=picture.unit, **across),
-        "x2": "end:Q",
+        "x2": alt.X2("end:Q"),
         "y": alt.Y("top:Q", **y),
-        "y2": "bottom:Q",
+        "y2": alt.Y2("bottom:Q"),
     }
     drawn = alt.Chart(named("bars")).encode(**shape, color=color, tooltip=[alt.Tooltip("tip:N", title=" ")])
     layers: list[Any] = [
@@ -75,7 +74,7 @@ def timeline(picture: Picture, *, zoom: bool = False) -> alt.LayerChart:
         )
     if len(bars) <= MOST_LABELS:
         words = alt.Chart(named("bars")).encode(
-            x=alt.X("middle:Q", **across), y=alt.Y("lane:Q", **y), text="label:N"
+            x=alt.X("middle:Q", **across), y=alt.Y("lane:Q", **y), text=alt.Text("label:N")
         )
         layers += [
             words.transform_filter("datum.kind != 'wait'").mark_text(color="#FFFFFF", fontWeight="bold"),
@@ -87,10 +86,8 @@ def timeline(picture: Picture, *, zoom: bool = False) -> alt.LayerChart:
                 name="zoom", bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]", clear="dblclick"
             )
         )
-    chart = alt.layer(*layers).properties(height=LANE_HEIGHT * len(picture.lanes), autosize=FIT_WIDTH)
-    return with_data(
-        chart.configure_view(strokeWidth=0), bars=bars, links=picture.links, points=picture.points
-    )
+    data = {"bars": bars, "links": picture.links, "points": picture.points}
+    return layered(layers, data, height=LANE_HEIGHT * len(picture.lanes))
 
 
 def _labels(picture: Picture) -> list[str]:
@@ -123,7 +120,7 @@ def _links(picture: Picture, across: dict[str, Any], y: dict[str, Any]) -> list[
     if picture.links.empty:
         return []
     line = alt.Chart(named("links")).encode(
-        x=alt.X("x:Q", **across), x2="x2:Q", y=alt.Y("lane:Q", **y), y2="lane2:Q"
+        x=alt.X("x:Q", **across), x2=alt.X2("x2:Q"), y=alt.Y("lane:Q", **y), y2=alt.Y2("lane2:Q")
     )
     # Where it leads to has a mark, so that it reads as an arrow.
     tip = alt.Chart(named("links")).encode(x=alt.X("x2:Q", **across), y=alt.Y("lane2:Q", **y))

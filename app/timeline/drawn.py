@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import altair as alt
 import streamlit as st
 
 from app import drawing
+from app.vega import Spec
 
 
-def draw(about: tuple[Any, ...], key: str, build: Callable[[], alt.LayerChart]) -> None:
+def draw(about: tuple[Any, ...], key: str, build: Callable[[], Spec]) -> None:
     """Draw the chart that ``build`` makes; ``about`` says all that it depends on."""
     st.vega_lite_chart(_spec(about, build), key=key)
 
 
 @st.cache_data(show_spinner=False, max_entries=64)
-def _spec(about: tuple[Any, ...], _build: Callable[[], alt.LayerChart]) -> dict[str, Any]:
+def _spec(about: tuple[Any, ...], _build: Callable[[], Spec]) -> Spec:
     return drawing.unchecked(_build)

@@ -13,10 +13,10 @@ import altair as alt
 import pandas as pd
 
 from app import theme
-from app.charts import FIT_WIDTH, PHASE_COLORS
-from app.datasets import named as named_data
-from app.datasets import with_data
+from app.charts import PHASE_COLORS
 from app.trends.axes import EAGER_NAME, counted, legend, named, ratio_domain, ratio_ticks, x_axis
+from app.vega import Spec, layered
+from app.vega import named as named_data
 
 HEIGHT: Final = 190
 PICKED: Final = "picked"
@@ -34,7 +34,7 @@ OUTCOMES: Final[Mapping[str, tuple[str, str]]] = {
 TOTALS: Final[Mapping[str, str]] = {"graph_breaks": "graph breaks", "recompiles": "recompiles"}
 
 
-def ratios(frame: pd.DataFrame, order: Sequence[str], *, margin: float) -> alt.LayerChart:
+def ratios(frame: pd.DataFrame, order: Sequence[str], *, margin: float) -> Spec:
     """Geometric means relative to the reference, a line a series; eager's dashed.
 
     ``frame``: point, label, torch, started, series, name (the series, or EAGER_NAME), ratio (missing: left out, and
@@ -60,16 +60,16 @@ def ratios(frame: pd.DataFrame, order: Sequence[str], *, margin: float) -> alt.L
         alt.Tooltip("cells:Q", title="the same cells"),
     ]
     band = alt.Chart(named_data("band"))
-    base = alt.Chart(named_data("mine")).encode(x=x, color=color, detail="series:N")
+    base = alt.Chart(named_data("mine")).encode(x=x, color=color, detail=alt.Detail("series:N"))
     beside = alt.Chart(named_data("eager")).encode(
-        x=x, y=y("ratio"), color=color, detail="series:N", tooltip=tip
+        x=x, y=y("ratio"), color=color, detail=alt.Detail("series:N"), tooltip=tip
     )
     layers = [
-        band.mark_rect(color=theme.NEUTRAL_COLOR, opacity=0.12).encode(y=y("from"), y2="to:Q"),
+        band.mark_rect(color=theme.NEUTRAL_COLOR, opacity=0.12).encode(y=y("from"), y2=alt.Y2("to:Q")),
         band.mark_rule(color=theme.NEUTRAL_COLOR, opacity=0.7).encode(y=y("one")),
         beside.mark_line(strokeDash=[4, 3], strokeWidth=1.5),
         beside.mark_point(size=30, filled=False, strokeWidth=1.5).encode(shape=shape),
-        base.encode(y=y("low"), y2="high:Q").mark_rule(strokeWidth=2, opacity=0.7),
+        base.encode(y=y("low"), y2=alt.Y2("high:Q")).mark_rule(strokeWidth=2, opacity=0.7),
         base.encode(y=y("ratio")).mark_line(strokeWidth=2),
         base.encode(y=y("ratio"), shape=shape, tooltip=tip)
         .mark_point(size=60, filled=True, opacity=1, cursor="pointer")
@@ -82,7 +82,7 @@ def ratios(frame: pd.DataFrame, order: Sequence[str], *, margin: float) -> alt.L
     return _finished(layers, band=bounds, mine=mine[kept], eager=eager[kept], left=left)
 
 
-def outcomes(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
+def outcomes(frame: pd.DataFrame, order: Sequence[str]) -> Spec:
     """How the evaluations of each point ended, stacked counts with the share that is ok above them. ``frame``: point,
     label, torch, started, rate, evaluated and a column for each of OUTCOMES."""
     present = [name for name in OUTCOMES if frame[name].sum() > 0]
@@ -107,9 +107,10 @@ def outcomes(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
         .encode(x=x, y=counted("n", "cells"), color=color, order=alt.Order("rank:Q"), tooltip=tip)
         .add_params(_click())
     )
-    # Where there is no room for every share, those that are not whole are what matters.
+    # Where there is no room for every share, what matters is where more or fewer fail than just before.
     many = len(frame) > MOST_NUMBERED
-    numbered = frame[(frame["failed"] > 0) & (len(frame) <= MOST_MARKED)] if many else frame
+    moved = frame["failed"] != frame["failed"].shift(fill_value=0)
+    numbered = frame[moved & (len(frame) <= MOST_MARKED)] if many else frame
     text = numbered.assign(
         top=numbered[present].sum(axis=1),
         said=[
@@ -119,11 +120,14 @@ def outcomes(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
     )[["label", "top", "said"]]
     share = alt.Chart(named_data("shares")).mark_text(dy=-6, fontSize=11, color=theme.NEUTRAL_COLOR)
     # A layer without rows has no extent, which Vega-Lite warns of.
-    layers = [bars, *([share.encode(x=x, y=counted("top", "cells"), text="said:N")] if len(text) else [])]
+    layers = [
+        bars,
+        *([share.encode(x=x, y=counted("top", "cells"), text=alt.Text("said:N"))] if len(text) else []),
+    ]
     return _finished(layers, counts=long, shares=text)
 
 
-def totals(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
+def totals(frame: pd.DataFrame, order: Sequence[str]) -> Spec:
     """Counts over the same cells, a line each, with the numbers beside the marks. ``frame``: point, label, torch,
     started, series, what (one of TOTALS), total (missing: left out, and marked so), cells, note."""
     shown = frame.assign(name=[TOTALS[what] for what in frame["what"]])
@@ -131,7 +135,7 @@ def totals(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
     color, shape = named([TOTALS[what] for what in TOTALS])
     y = counted("total", "in all of the same cells", empty=not shown["total"].any())
     tip = [*_who(), alt.Tooltip("name:N", title="count"), alt.Tooltip("total:Q"), alt.Tooltip("cells:Q")]
-    base = alt.Chart(named_data("totals")).encode(x=x, y=y, color=color, detail="series:N")
+    base = alt.Chart(named_data("totals")).encode(x=x, y=y, color=color, detail=alt.Detail("series:N"))
     layers = [
         base.mark_line(strokeWidth=2),
         base.encode(shape=shape, tooltip=tip)
@@ -145,7 +149,7 @@ def totals(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
     return _finished(layers, totals=shown[[*_POINT, "series", "name", "total", "cells"]], left=left)
 
 
-def phases(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
+def phases(frame: pd.DataFrame, order: Sequence[str]) -> Spec:
     """Where the cold compiles of the same cells went, stacked seconds. ``frame``: point, label, torch, started, phase,
     seconds, cells; phases in the order to stack."""
     words = list(dict.fromkeys(frame["phase"]))
@@ -176,7 +180,7 @@ def phases(frame: pd.DataFrame, order: Sequence[str]) -> alt.LayerChart:
     return _finished([bars], phases=rows[[*_POINT, "phase", "seconds", "cells", "rank"]])
 
 
-def marked(found: dict[str, Any], label: str) -> dict[str, Any]:
+def marked(found: Spec, label: str) -> Spec:
     """A copy of the spec of a chart of this module, with a pale column behind the point of this label."""
     x = next(layer["encoding"]["x"] for layer in found["layer"] if "x" in layer.get("encoding", {}))
     column = {
@@ -211,12 +215,10 @@ def _left_out(x: alt.X) -> alt.Chart:
     tip = [*_who(), alt.Tooltip("note:N", title="no value")]
     marks = alt.Chart(named_data("left"))
     return marks.mark_text(text="○", size=15, color=theme.NEUTRAL_COLOR, fontWeight="bold").encode(
-        x=x, y=alt.value(HEIGHT - 9), tooltip=tip
+        x=x, y=alt.YValue(HEIGHT - 9), tooltip=tip
     )
 
 
-def _finished(layers: Sequence[Any], **frames: pd.DataFrame) -> alt.LayerChart:
-    """The layers with the frames that they name, which Altair would otherwise copy for every layer."""
-    chart = alt.layer(*layers).properties(height=HEIGHT, autosize=FIT_WIDTH)
-    chart = chart.configure_view(strokeWidth=0)
-    return with_data(chart, **frames)
+def _finished(layers: Sequence[Any], **frames: pd.DataFrame) -> Spec:
+    """The layers in the size of a panel, with the frames that they name."""
+    return layered(layers, frames, height=HEIGHT)

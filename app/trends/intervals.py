@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from collections import defaultdict
+from statistics import fmean
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -46,23 +48,27 @@ def _replica_means(at: pd.DataFrame, metric: str, same: Same) -> dict[str, list[
         & at["point"].isin(list(same.points))
         & at["replica_medians"].notna()
     ]
-    long = pd.DataFrame(
-        {
-            "point": mine["point"],
-            "middle": mine[metric],
-            "replica": lists(mine["replica_numbers"]),
-            "value": lists(mine["replica_medians"]),
-        }
-    ).explode(["replica", "value"])
-    value = long["value"].astype("float64")
-    long = long.assign(luck=np.log(value.where(value > 0)) - np.log(long["middle"].astype("float64")))
-    lucks = long.dropna().groupby(["point", "replica"])["luck"].agg(["mean", "size"])
+    # A frame with a row a replica would take longer to make than all of its sums.
+    rows = zip(
+        mine["point"],
+        zip(mine["run"], mine["environment"], strict=True),
+        np.log(mine[metric].astype("float64")),
+        lists(mine["replica_numbers"]),
+        lists(mine["replica_medians"]),
+        strict=True,
+    )
+    places, middles = defaultdict[str, set[Any]](set), defaultdict[str, list[float]](list)
+    lucks = defaultdict[str, dict[int, list[float]]](lambda: defaultdict(list))
+    for point, place, middle, replicas, values in rows:
+        places[point].add(place)
+        middles[point].append(middle)
+        for replica, value in zip(replicas, values, strict=True):
+            if value is not None and value > 0:
+                lucks[point][replica].append(math.log(value) - middle)
     found: dict[str, list[float]] = {}
-    for point, rows in mine.groupby("point"):
-        one_run = len(rows) == len(same.cells) and len(rows[["run", "environment"]].drop_duplicates()) == 1
-        luck = lucks.loc[point]
-        enough = luck.loc[luck["size"] >= LEAST_CELLS * len(rows), "mean"]
+    for point, logs in middles.items():
+        enough = [fmean(luck) for luck in lucks[point].values() if len(luck) >= LEAST_CELLS * len(logs)]
+        one_run = len(logs) == len(same.cells) and len(places[point]) == 1
         if one_run and len(enough) >= LEAST_REPLICAS:
-            middle = float(np.log(rows[metric].astype("float64")).mean())
-            found[str(point)] = [math.exp(middle + one) for one in enough]
+            found[point] = [math.exp(fmean(logs) + one) for one in enough]
     return found

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import altair as alt
 import streamlit as st
 
 from app import comparing, theme
@@ -18,15 +17,16 @@ from app.drawing import unchecked
 from app.trends import charts as trend_charts
 from app.trends import shown as trend_data
 from app.trends.shown import Recorded, Shown
+from app.vega import Spec
 from evaluator.verdicts.policy import Policy
 
 # The charts that there are values for, as JSON, by name.
-Specs = Mapping[str, dict[str, Any]]
+Specs = Mapping[str, Spec]
 
 
 def specs(of: Recorded, shown: Shown) -> Specs:
     """Every chart that has something to show."""
-    made: dict[str, Callable[[], alt.LayerChart]] = {
+    made: dict[str, Callable[[], Spec]] = {
         "outcomes": partial(trend_charts.outcomes, shown.outcomes, of.order)
     }
     # A reference alone would draw a 1, as if it had been compared and found unchanged.

@@ -12,6 +12,7 @@ import altair as alt
 import pandas as pd
 
 from app import theme
+from app.vega import Spec, layered, named
 from app.verdict.frames import UNCONFIRMED
 
 # The selection: the evaluation of the row that was clicked.
@@ -38,7 +39,7 @@ _FARTHEST: Final = 8.0
 _LEAST_MARGINS: Final = 2.0
 
 
-def forest(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
+def forest(frame: pd.DataFrame, *, title: str) -> Spec:
     """One row a cell, in the frame's order. ``frame``: as ``verdict_frames.forest`` makes it, not empty."""
     low, high = domain(frame)
     order = frame["cell"].tolist()
@@ -67,8 +68,7 @@ def forest(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
     shapes = alt.Scale(domain=words, range=[_LOOKS[word][1] for word in words])
     color = alt.Color("state:N", scale=colors, legend=_legend(words))
     shape = alt.Shape("state:N", scale=shapes, legend=_legend(words))
-    # Altair looks at the data of every layer anew: they share what the whole has.
-    base = alt.Chart()
+    base = alt.Chart(named("cells"))
     quiet = theme.NEUTRAL_COLOR
     picked = alt.selection_point(name=PICKED, fields=["evaluation"], on="click", empty=False, toggle=False)
     tips = [
@@ -77,27 +77,24 @@ def forest(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
         alt.Tooltip("interval:N", title="change"),
         alt.Tooltip("values:N", title="medians"),
     ]
-    chart = alt.layer(
+    layers = [
         base.mark_bar(height=ROW, color=quiet, opacity=0.22).encode(
-            x=x("margin_low"), x2="margin_high:Q", y=y
+            x=x("margin_low"), x2=alt.X2("margin_high:Q"), y=y
         ),
         base.mark_rule(strokeDash=[2, 3], color=quiet)
         .encode(x=alt.X("one:Q", scale=scale))
         .transform_calculate(one="1"),
-        base.mark_rule(strokeWidth=2).encode(x=x("low"), x2="high:Q", y=y, color=color),
+        base.mark_rule(strokeWidth=2).encode(x=x("low"), x2=alt.X2("high:Q"), y=y, color=color),
         base.mark_point(filled=True, size=110, opacity=1).encode(x=x("ratio"), y=y, color=color, shape=shape),
-        base.mark_text(align="left", dx=7, fontSize=11).encode(x=x("high"), y=y, text="label:N", color=color),
+        base.mark_text(align="left", dx=7, fontSize=11).encode(
+            x=x("high"), y=y, text=alt.Text("label:N"), color=color
+        ),
         # What is clicked and hovered is the whole row, not a mark of a few pixels.
         base.mark_bar(height=ROW, opacity=0, cursor="pointer")
-        .encode(x=x("left"), x2="right:Q", y=y, tooltip=tips)
+        .encode(x=x("left"), x2=alt.X2("right:Q"), y=y, tooltip=tips)
         .add_params(picked),
-        data=drawn,
-    )
-    return (
-        chart.properties(height=alt.Step(ROW), autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
-        .configure_view(strokeWidth=0)
-        .configure_axisY(labelAlign="right")
-    )
+    ]
+    return layered(layers, {"cells": drawn}, height={"step": ROW}, config={"axisY": {"labelAlign": "right"}})
 
 
 _TICK_LABEL: Final = "datum.value == 1 ? 'equal' : '×' + format(datum.value, '.3~g')"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import streamlit as st
 
@@ -24,7 +24,7 @@ TABS: Final = ("Ratios", "Pass rate", "Breaks and recompiles", "Compile phases",
 # Not a copy for each reader, as data.read gives: these frames are large, and nothing changes them.
 @st.cache_resource(show_spinner=False, max_entries=16)
 def _recorded(
-    url: str, stamp: tuple[int, ...], scope: trends.Scope, metric: str, _database: Database
+    url: str, rests: tuple[Any, ...], scope: trends.Scope, metric: str, _database: Database
 ) -> Recorded:
     with data.connected(_database) as reads:
         points, at = trends.recorded(reads, scope, trend_data.metrics_with(metric))
@@ -33,7 +33,7 @@ def _recorded(
 
 @st.cache_resource(show_spinner=False, max_entries=16)
 def _shown(
-    url: str, stamp: tuple[int, ...], scope: trends.Scope, metric: str, reference: str | None, _of: Recorded
+    url: str, rests: tuple[Any, ...], scope: trends.Scope, metric: str, reference: str | None, _of: Recorded
 ) -> tuple[Shown, Specs]:
     found = trend_data.shown(_of, reference)
     return found, trend_panels.specs(_of, found)
@@ -72,14 +72,16 @@ def page(database: Database) -> None:
         return
     trend_controls.come_back()
     metric, scope = trend_controls.choose(known)
-    of = _recorded(database.url, database.stamp, scope, metric, database)
+    # While somebody records a run that is not among them, the points stay what they are.
+    rests = read(database, trends.rests_on, scope)
+    of = _recorded(database.url, rests, scope, metric, database)
     if not of.points:
         st.info("Nothing was evaluated with this target, variant and machine: choose others.")
         return
     if is_codegen(scope.target):
         st.info(theme.NOTHING_RAN)
     reference = trend_controls.pick_reference(of)
-    shown, drawn = _shown(database.url, database.stamp, scope, metric, reference, of)
+    shown, drawn = _shown(database.url, rests, scope, metric, reference, of)
     at = trend_controls.picked_point(of, shown.same)
     if len(of.points) == 1:
         trend_panels.alone(database, of)

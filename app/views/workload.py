@@ -8,7 +8,7 @@ import streamlit as st
 from app import choices, empty, state, tables, theme
 from app.data import Database, read
 from app.findings import note
-from app.workload import panels
+from app.workload import panels, since
 from app.workload.columns import columns
 from app.workload.frames import in_order, remarks
 from app.workload.panels import PARTS, REPLICAS, Shown
@@ -60,6 +60,7 @@ def page(database: Database) -> None:
             "This workload was not evaluated with this target, variant and machine: choose others on the left."
         )
         return
+    since.draw(database, filters, newest["torch"].nunique())
     newest = newest.assign(note=[note(row) for row in newest.to_dict("records")])
     part = choices.pick(
         "Look at", "see", list(PARTS), what="part", page="workload", bar=True, elsewhere=("e", "b")

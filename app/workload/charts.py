@@ -12,8 +12,8 @@ import altair as alt
 import pandas as pd
 
 from app import charts, theme
-from app.datasets import named
 from app.pair.numbers import PHASES, REST
+from app.vega import Spec, named
 
 # With more versions than this the numbers beside the marks would overlap.
 MOST_NUMBERED: Final = 12
@@ -29,7 +29,7 @@ def counts(
     versions: Sequence[str],
     buckets: Sequence[str],
     legend: bool = True,
-) -> alt.LayerChart:
+) -> Spec:
     """A count over torch versions, a line a bucket, from 0 on; what has none is on a rail below. A click on a mark
     selects its evaluation (see ``charts.PICKED``). Frames: see ``measures``."""
     color, fill, shape = charts.bucket_encodings(buckets, legend)
@@ -50,21 +50,21 @@ def counts(
     # Buckets often have the same count: the later one's mark is smaller and lies on the earlier one's.
     sizes = [max(30, 150 - 40 * place) for place in range(len(buckets))]
     size = alt.Size("bucket:N", scale=alt.Scale(domain=list(buckets), range=sizes), legend=None)
-    chart = alt.layer(
+    layers = [
         base.mark_line(strokeWidth=2),
         base.mark_point(opacity=1, cursor="pointer")
         .encode(shape=shape, fill=fill, size=size, tooltip=tip)
         .add_params(_click()),
-    )
+    ]
     if len(missing):
         rail, data["missing"] = charts.failure_rail(missing, x, color, buckets)
-        chart = alt.layer(chart, rail).resolve_scale(y="independent")
+        layers += rail
     elif medians.empty:
-        chart = alt.layer(chart, charts.remark("not measured"))
-    return charts.panel(chart, **data)
+        layers.append(charts.remark("not measured"))
+    return charts.panel(layers, **data)
 
 
-def phases(frame: pd.DataFrame, *, versions: Sequence[str]) -> alt.LayerChart:
+def phases(frame: pd.DataFrame, *, versions: Sequence[str]) -> Spec:
     """Where a bucket's cold compiles went, a stacked bar a version. ``frame``: see ``measures.phases``, not empty."""
     order = [theme.metric_title(metric) for metric in PHASES] + [REST]
     present = [phase for phase in order if phase in set(frame["phase"])]
@@ -88,7 +88,7 @@ def phases(frame: pd.DataFrame, *, versions: Sequence[str]) -> alt.LayerChart:
         )
         .add_params(_click())
     )
-    return charts.panel(alt.layer(bars), phases=ranked)
+    return charts.panel([bars], phases=ranked)
 
 
 def _click() -> alt.Parameter:

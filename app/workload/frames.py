@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import pandas as pd
 
@@ -18,8 +19,13 @@ def frames(
     where = newest.set_index("evaluation")[["torch", "bucket", "note"]].rename(columns={"torch": "version"})
     mine = summary[summary["metric"] == metric].join(where, on="evaluation")
     medians = mine.rename(columns={"lo": "low", "hi": "high", "replicas": "n"})
-    points = mine.explode(["replica_numbers", "replica_medians"]).rename(
-        columns={"replica_numbers": "replica", "replica_medians": "value"}
+    n = mine["replica_medians"].map(len).tolist()
+    points = pd.DataFrame(
+        {
+            **{name: mine[name].repeat(n).to_numpy() for name in ("version", "bucket")},
+            "replica": list(chain.from_iterable(mine["replica_numbers"])),
+            "value": list(chain.from_iterable(mine["replica_medians"])),
+        }
     )
     failures = history.without_value(newest, failed, summary, metric).join(where, on="evaluation")
     failures["failed"] = ~failures["status"].isin(list(theme.NEUTRAL_STATUSES))
@@ -27,7 +33,7 @@ def frames(
     if not metric.startswith("compiled."):
         medians["note"] = medians["note"].where(medians["note"] == NOTHING)
     keep = ["version", "bucket", "median", "low", "high", "n", "evaluation", "note"]
-    return points[["version", "bucket", "replica", "value"]], medians[keep], failures
+    return points, medians[keep], failures
 
 
 def in_order(newest: pd.DataFrame, buckets: Sequence[str]) -> pd.DataFrame:

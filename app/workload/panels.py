@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Final
 
-import altair as alt
 import pandas as pd
 import streamlit as st
 
 from app import charts, drawing, state, theme
 from app.data import Database, read
+from app.vega import Spec
 from app.workload import charts as workload_charts
 from app.workload import measures
 from app.workload.frames import frames
@@ -95,6 +95,17 @@ class Shown:
         return CALLS[0] if known & set(CALLS[0]) else CALLS[1]
 
 
+@dataclass(frozen=True)
+class _Panel:
+    """A chart on a log axis. ``frames`` and ``domain``, the ends of an axis that it shares, are made when it is drawn
+    anew."""
+
+    title: str
+    unit: str
+    frames: Callable[[], Frames]
+    domain: Callable[[], tuple[float, float]] | None = None
+
+
 def draw(part: str, shown: Shown) -> float | None:
     """The charts of a part; the evaluation whose mark was clicked."""
     return _DRAWERS[part](shown)
@@ -102,19 +113,16 @@ def draw(part: str, shown: Shown) -> float | None:
 
 def _times(shown: Shown) -> float | None:
     calls = shown.calls()
-    summary, failed = shown.summary(*TIMES, *calls), shown.failed()
-    drawn = [(one, Frames(*frames(shown.newest, summary, failed, one))) for one in (*TIMES, *calls)]
-    return _histories(shown, _titled(drawn[:2]), _titled(drawn[2:], shared=True))
+    panels = _measured(shown, (*TIMES, *calls))
+    return _histories(shown, panels[:2], _on_one_axis(panels[2:]))
 
 
 def _pays(shown: Shown) -> float | None:
-    eager, compiled = shown.calls()
-    summary = shown.summary("compile.cold_s", eager, compiled)
-    ratio = measures.speed_ups(shown.newest, summary, eager, compiled)
-    calls = measures.calls_to_pay_off(shown.newest, summary, eager, compiled)
-    return _histories(
-        shown, [("Speed-up, eager ÷ compiled", "×", ratio, None), ("Calls to pay off", "calls", calls, None)]
-    )
+    panels = [
+        _Panel("Speed-up, eager ÷ compiled", "×", partial(_paid, shown, measures.speed_ups)),
+        _Panel("Calls to pay off", "calls", partial(_paid, shown, measures.calls_to_pay_off)),
+    ]
+    return _histories(shown, panels)
 
 
 def _phases(shown: Shown) -> float | None:
@@ -153,19 +161,16 @@ def _kernels(shown: Shown) -> float | None:
 
 
 def _accuracy(shown: Shown) -> float | None:
-    found = read(shown.database, history.accuracies, shown.ids)
-    drawn = [
-        (title, "RMSE", measures.errors(shown.newest, found, column))
+    panels = [
+        _Panel(title, "RMSE", partial(_errors, shown, column))
         for title, column in (("Compiled to float64", "rmse_fp64"), ("Eager to float64", "eager_rmse_fp64"))
     ]
-    shared = _domain([one for _, _, one in drawn])
-    return _histories(shown, [(title, unit, one, shared) for title, unit, one in drawn])
+    return _histories(shown, _on_one_axis(panels))
 
 
 def _memory(shown: Shown) -> float | None:
-    summary, failed = shown.summary(*MEMORY), shown.failed()
-    drawn = [(one, Frames(*frames(shown.newest, summary, failed, one))) for one in MEMORY]
-    return _histories(shown, _titled(drawn[:2]), _titled(drawn[2:], shared=True))
+    panels = _measured(shown, MEMORY)
+    return _histories(shown, panels[:2], _on_one_axis(panels[2:]))
 
 
 _DRAWERS: Final[dict[str, Callable[[Shown], float | None]]] = {
@@ -178,16 +183,35 @@ _DRAWERS: Final[dict[str, Callable[[Shown], float | None]]] = {
     "Memory": _memory,
 }
 
-_Panel = tuple[str, str, Frames, tuple[float, float] | None]
+
+def _measured(shown: Shown, metrics: Sequence[str]) -> list[_Panel]:
+    """A panel a metric."""
+    # Streamlit gives a copy for each time it is asked.
+    given = cache(lambda: (shown.summary(*metrics), shown.failed()))
+
+    def made(metric: str) -> Frames:
+        return Frames(*frames(shown.newest, *given(), metric))
+
+    return [_Panel(theme.metric_title(one), theme.metric_unit(one), partial(made, one)) for one in metrics]
 
 
-def _titled(drawn: Sequence[tuple[str, Frames]], *, shared: bool = False) -> list[_Panel]:
-    domain = _domain([one for _, one in drawn]) if shared else None
-    return [(theme.metric_title(name), theme.metric_unit(name), one, domain) for name, one in drawn]
+def _paid(shown: Shown, made: Callable[..., Frames]) -> Frames:
+    calls = shown.calls()
+    return made(shown.newest, shown.summary("compile.cold_s", *calls), *calls)
+
+
+def _errors(shown: Shown, column: str) -> Frames:
+    return measures.errors(shown.newest, read(shown.database, history.accuracies, shown.ids), column)
+
+
+def _on_one_axis(panels: Sequence[_Panel]) -> list[_Panel]:
+    """The panels with one axis for all, so that they can be compared by eye."""
+    frames_of = [cache(one.frames) for one in panels]
+    shared = cache(lambda: _domain([made() for made in frames_of]))
+    return [replace(one, frames=made, domain=shared) for one, made in zip(panels, frames_of, strict=True)]
 
 
 def _domain(drawn: Sequence[Frames]) -> tuple[float, float]:
-    """One axis for several panels, so that they can be compared by eye."""
     return charts.panel_domain(
         pd.concat([one.points for one in drawn]),
         pd.concat([one.medians for one in drawn]),
@@ -199,20 +223,22 @@ def _histories(shown: Shown, *rows: Sequence[_Panel]) -> float | None:
     """Rows of two panels on log axes; the legend stands above the first row."""
     picked = None
     for number, row in enumerate(rows):
-        for place, (title, unit, one, domain) in zip(st.columns(2), row, strict=True):
-            chart = partial(
-                charts.history,
-                *one,
-                title=title,
-                unit=unit,
-                versions=shown.versions,
-                buckets=shown.choices.buckets,
-                legend=number == 0,
-                domain=domain,
-            )
+        for place, panel in zip(st.columns(2), row, strict=True):
             with place:
-                picked = _chart(shown, title, chart) or picked
+                picked = _chart(shown, panel.title, partial(_history, shown, panel, number == 0)) or picked
     return picked
+
+
+def _history(shown: Shown, panel: _Panel, legend: bool) -> Spec:
+    return charts.history(
+        *panel.frames(),
+        title=panel.title,
+        unit=panel.unit,
+        versions=shown.versions,
+        buckets=shown.choices.buckets,
+        legend=legend,
+        domain=panel.domain() if panel.domain else None,
+    )
 
 
 def _counts(shown: Shown, drawn: Sequence[tuple[str, Frames]]) -> float | None:
@@ -231,7 +257,7 @@ def _counts(shown: Shown, drawn: Sequence[tuple[str, Frames]]) -> float | None:
     return picked
 
 
-def _chart(shown: Shown, name: str, build: Callable[[], alt.LayerChart]) -> float | None:
+def _chart(shown: Shown, name: str, build: Callable[[], Spec]) -> float | None:
     about = ("workload", shown.database.url, shown.about, shown.rests_on, name)
     selected = drawing.draw(about, f"chart-{name}", build)
     for selection in charts.PICKED:

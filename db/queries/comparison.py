@@ -122,7 +122,7 @@ def _later(
     found: Mapping[Place, Mapping[CellName, Evaluated]],
     children: Mapping[tuple[int, str], tuple[Place, Place]],
 ) -> _Later:
-    """Of several reruns of a cell the one with most replicas stands, of those the latest; of rungs the latest."""
+    """The rerun of each cell that stands, and the latest of each rung."""
     reruns: dict[CellName, tuple[Side, Side]] = {}
     rungs: dict[CellName, dict[str, Rung]] = {}
     for (_, purpose), (base, candidate) in children.items():
@@ -132,14 +132,18 @@ def _later(
                 continue  # it goes on, or was interrupted before both sides were done
             sides = (of_base.side, of_candidate.side)
             if purpose == "confirm":
-                if name not in reruns or _replicas(sides) >= _replicas(reruns[name]):
-                    reruns[name] = sides
+                reruns[name] = standing(reruns.get(name), sides)
                 continue
             variant, plus, backend = name.variant.rpartition(_RUNG)
             if plus:
                 cell = CellName(name.workload, name.bucket, variant, name.target)
                 rungs.setdefault(cell, {})[backend] = Rung(backend, *sides)
     return _Later(reruns, {cell: tuple(by.values()) for cell, by in rungs.items()})
+
+
+def standing(known: tuple[Side, Side] | None, later: tuple[Side, Side]) -> tuple[Side, Side]:
+    """Which of two reruns of a cell stands: the one with most replicas, of equal ones the later."""
+    return later if known is None or _replicas(later) >= _replicas(known) else known
 
 
 def _replicas(sides: tuple[Side, Side]) -> int:

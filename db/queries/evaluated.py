@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, Table, Text, and_, cast, false, or_, select
+from sqlalchemy import ColumnElement, RowMapping, Table, and_, false, or_, select
 
 from db import facts
 from db.queries.evaluated_builds import NO_BUILDS, Builds, builds
+from db.queries.evaluated_parts import SERIES, break_of, guard_of, kernel_of, series_of
 from db.queries.evaluated_probes import Failures, accuracies, accuracy_result, differences, failures
-from db.queries.frames import lists
 from db.session import Reads
 from db.tables import (
     BUCKET,
@@ -28,22 +28,11 @@ from db.tables import (
     VARIANT,
     WORKLOAD,
 )
-from evaluator.verdicts.sides import BreakSite, CellName, GuardFailure, KernelUse, Series, Side
-from evaluator.worker.protocol import METRICS
+from evaluator.verdicts.sides import CellName, Series, Side
 
 Row = RowMapping
 # A run and an environment in it, by their row ids.
 Place = tuple[int, int]
-
-# A summary's lists are most of what reading a large comparison costs. As text: one text for all is read far faster than
-# thousands.
-_SERIES: Final = (
-    SUMMARY.c.evaluation_id,
-    SUMMARY.c.metric,
-    cast(SUMMARY.c.replica_numbers, Text).label("numbers"),
-    cast(SUMMARY.c.replica_medians, Text).label("medians"),
-    SUMMARY.c.flags,
-)
 
 
 @dataclass(frozen=True)
@@ -65,6 +54,19 @@ def evaluated(reads: Reads, places: Iterable[Place]) -> dict[Place, dict[CellNam
         false(),
         *(and_(EVALUATION.c.run_id == run, EVALUATION.c.environment_id == place) for run, place in wanted),
     )
+    found: dict[Place, dict[CellName, Evaluated]] = {place: {} for place in wanted}
+    for place, one in _found(reads, scope):
+        found[place][one.cell] = one
+    return found
+
+
+def of_ids(reads: Reads, ids: Collection[int]) -> dict[int, tuple[Place, Evaluated]]:
+    """These evaluations by their row ids, with the places that they are of."""
+    found = _found(reads, EVALUATION.c.id.in_(list(ids)))
+    return {one.side.evaluation: (place, one) for place, one in found}
+
+
+def _found(reads: Reads, scope: ColumnElement[bool]) -> Iterator[tuple[Place, Evaluated]]:
     parts = _Parts(
         facts=_first(_of_evaluations(reads, FACTS, scope)),
         breaks=_by(_of_walks(reads, GRAPH_BREAK, scope)),
@@ -72,22 +74,20 @@ def evaluated(reads: Reads, places: Iterable[Place]) -> dict[Place, dict[CellNam
         kernels=_by(_of_walks(reads, KERNEL, scope)),
         builds=builds(reads, scope),
         traces=_first(_traces(reads, scope)),
-        series=_series(_of_evaluations(reads, SUMMARY, scope, _SERIES)),
+        series=series_of(_of_evaluations(reads, SUMMARY, scope, SERIES)),
         accuracies=accuracies(reads, scope),
         differences=differences(reads, scope),
         failures=failures(reads, scope),
     )
-    found: dict[Place, dict[CellName, Evaluated]] = {place: {} for place in wanted}
     for row in reads.execute(_cells().where(scope).order_by(EVALUATION.c.id)).mappings():
-        cell = CellName(row["workload"], row["bucket"], row["variant"], row["target"])
-        found[row["run_id"], row["environment_id"]][cell] = Evaluated(
-            cell=cell,
+        one = Evaluated(
+            cell=CellName(row["workload"], row["bucket"], row["variant"], row["target"]),
             cell_row=row["cell_id"],
             definition=row["definition_hash"],
             training=bool(row["training"]),
             side=_side(row, parts),
         )
-    return found
+        yield (row["run_id"], row["environment_id"]), one
 
 
 @dataclass(frozen=True)
@@ -180,9 +180,9 @@ def _side(row: Row, parts: _Parts) -> Side:
         reason=row["reason"],
         failure=parts.failures.worst(of, row["status"]),
         facts=_facts(parts.facts.get(of)),
-        breaks=tuple(_break(one) for one in parts.breaks.get(of, ())),
-        guards=tuple(_guard(one) for one in parts.recompiles.get(of, ())),
-        kernels=tuple(_kernel(one, parts.builds.get(of, NO_BUILDS)) for one in parts.kernels.get(of, ())),
+        breaks=tuple(break_of(one) for one in parts.breaks.get(of, ())),
+        guards=tuple(guard_of(one) for one in parts.recompiles.get(of, ())),
+        kernels=tuple(kernel_of(one, parts.builds.get(of, NO_BUILDS)) for one in parts.kernels.get(of, ())),
         accuracy=accuracy_result(parts.accuracies.get(of), row["tolerance"]),
         differences=tuple(
             (one["leaf"] or "", one["kind"], one["eager"] or "", one["compiled"] or "")
@@ -199,63 +199,3 @@ def _facts(row: Row | None) -> dict[str, Any] | None:
         return None
     typed = {name: row[name] for name in facts.TYPED}
     return facts.MergedFacts(row["probe_id"], typed, row["extra"] or {}).shown()
-
-
-def _break(row: Row) -> BreakSite:
-    return BreakSite(
-        id=row["id"],
-        reason=row["reason"] or "",
-        break_id=row["break_id"],
-        file=row["file"],
-        line=row["line"],
-        function=row["function"],
-        inherited=row["inherited"],
-        events=row["events"] or 0,
-    )
-
-
-def _guard(row: Row) -> GuardFailure:
-    return GuardFailure(
-        id=row["id"],
-        reason=row["reason"] or "",
-        guard=row["guard"],
-        file=row["file"],
-        line=row["line"],
-        function=row["function"],
-    )
-
-
-def _kernel(row: Row, builds: Builds) -> KernelUse:
-    return KernelUse(
-        id=row["id"],
-        name=row["name"],
-        kind=row["kind"],
-        source_hash=row["source_hash"],
-        source_sha256=row["source_sha256"],
-        graph=row["graph"],
-        origin=row["origin"],
-        launch_hash=row["launch_hash"],
-        form=row["form"],
-        calls=row["calls"],
-        loads=row["loads"],
-        stores=row["stores"],
-        bytes_moved=row["bytes_moved"],
-        build=builds.of(row["source_sha256"], row["name"]),
-    )
-
-
-def _series(rows: Sequence[Row]) -> dict[int, dict[str, Series]]:
-    """The series of every evaluation by metric."""
-    numbers, medians = (lists(row[name] for row in rows) for name in ("numbers", "medians"))
-    found: dict[int, dict[str, Series]] = {}
-    for row, replicas, values in zip(rows, numbers, medians, strict=True):
-        metric = row["metric"]
-        found.setdefault(row["evaluation_id"], {})[metric] = Series(
-            metric=metric,
-            # A metric of another version of the evaluator has no unit here.
-            unit=METRICS[metric][0] if metric in METRICS else "1",
-            replicas=tuple(replicas),
-            values=tuple(values),
-            flags=frozenset(row["flags"] or ()),
-        )
-    return found

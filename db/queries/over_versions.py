@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
-from db.queries.run_sides import WHOLE_PURPOSES
+from db.queries.newest import newest
 from db.queries.versions import in_order
 from db.session import Reads
-from db.tables import ENVIRONMENT, EVALUATION, RUN, SUMMARY
+from db.tables import EVALUATION, SUMMARY
 
 
 def over_versions(
@@ -24,31 +24,14 @@ def over_versions(
             select(EVALUATION.c.id, EVALUATION.c.cell_id).where(EVALUATION.c.id.in_(list(evaluations)))
         )
     }
-    newest = (
-        select(
-            func.max(EVALUATION.c.id).label("evaluation"),
-            EVALUATION.c.cell_id.label("cell"),
-            ENVIRONMENT.c.torch_version.label("torch"),
-        )
-        .join(ENVIRONMENT, ENVIRONMENT.c.id == EVALUATION.c.environment_id)
-        .join(RUN, RUN.c.id == EVALUATION.c.run_id)
-        .where(
-            EVALUATION.c.cell_id.in_(set(cells.values())),
-            EVALUATION.c.status.is_not(None),
-            ENVIRONMENT.c.torch_version.is_not(None),
-            RUN.c.purpose.in_(WHOLE_PURPOSES),
-            RUN.c.machine_id == machine,
-        )
-        .group_by(EVALUATION.c.cell_id, ENVIRONMENT.c.torch_version)
-        .subquery()
-    )
+    of_each = newest(machine).where(EVALUATION.c.cell_id.in_(set(cells.values()))).subquery()
     rows = reads.execute(
-        select(newest.c.cell, newest.c.torch, SUMMARY.c.median).join(
-            SUMMARY, (SUMMARY.c.evaluation_id == newest.c.evaluation) & (SUMMARY.c.metric == metric)
+        select(of_each.c.cell, of_each.c.torch, SUMMARY.c.median).join(
+            SUMMARY, (SUMMARY.c.evaluation_id == of_each.c.evaluation) & (SUMMARY.c.metric == metric)
         )
     ).all()
-    rank = {torch: place for place, torch in enumerate(in_order(row.torch for row in rows))}
+    rank = {torch: place for place, torch in enumerate(in_order(torch for _, torch, _ in rows))}
     lines: dict[int, list[float]] = {}
-    for row in sorted(rows, key=lambda row: rank[row.torch]):
-        lines.setdefault(row.cell, []).append(row.median)
+    for cell, _, median in sorted(rows, key=lambda row: rank[row[1]]):
+        lines.setdefault(cell, []).append(median)
     return {evaluation: tuple(lines[cell]) for evaluation, cell in cells.items() if cell in lines}

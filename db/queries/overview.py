@@ -118,8 +118,8 @@ def runs(connection: Connection) -> pd.DataFrame:
 
 
 def status_counts(connection: Connection, run_id: int) -> dict[str | None, int]:
-    """How many evaluations of a run have each status; None are those not finished."""
+    """How many evaluations of a run have each status, most first; None are those not finished."""
     rows = connection.execute(
         select(Evaluation.status, func.count()).where(Evaluation.run_id == run_id).group_by(Evaluation.status)
     )
-    return {row[0]: row[1] for row in rows}
+    return dict(sorted(((row[0], row[1]) for row in rows), key=lambda row: (-row[1], row[0] or "")))

@@ -164,7 +164,7 @@ def artifacts(connection: Connection, run_id: int) -> pd.DataFrame:
     query = select(*_PROBE_NAMES, *columns).select_from(Probe)
     query = query.join(ProbeArtifact, ProbeArtifact.probe_id == Probe.id)
     query = query.join(Artifact, Artifact.sha256 == ProbeArtifact.sha256)
-    found = frame(connection, _of_run(query, run_id).order_by(Probe.id, ProbeArtifact.kind))
+    found = frame(connection, _of_run(query, run_id).order_by(Probe.id, ProbeArtifact.kind, Artifact.sha256))
     first = found.drop_duplicates(["kind", "sha256"])
     times = found.groupby(["kind", "sha256"]).size().rename("probes")
     return first.join(times, on=["kind", "sha256"])

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 import pandas as pd
 from sqlalchemy import Connection, Text, cast, func, select
 
+from db.queries import newest
 from db.queries.frames import frame
 from db.queries.run_sides import WHOLE_PURPOSES, positions
 from db.queries.versions import in_order, targets_in_order
@@ -69,13 +70,13 @@ class Point:
 def choices(reads: Reads) -> Choices:
     """What is there to follow, in runs that hold whole evaluations."""
     whole = select(RUN.c.id).where(RUN.c.purpose.in_(WHOLE_PURPOSES))
-    newest = func.max(RUN.c.id)
+    latest = func.max(RUN.c.id)
     machines = reads.execute(
         select(MACHINE.c.id, MACHINE.c.cpu_model)
         .join(RUN, RUN.c.machine_id == MACHINE.c.id)
         .where(RUN.c.purpose.in_(WHOLE_PURPOSES))
         .group_by(MACHINE.c.id)
-        .order_by(newest.desc())
+        .order_by(latest.desc())
     )
     evaluated = select(EVALUATION.c.cell_id).where(EVALUATION.c.run_id.in_(whole)).distinct().subquery()
     mine = CELL.c.id.in_(select(evaluated.c.cell_id))
@@ -133,6 +134,11 @@ def recorded(
     return tuple(points), found.merge(_cells(reads), on="cell", how="left")
 
 
+def rests_on(reads: Reads, scope: Scope) -> tuple[Any, ...]:
+    """What is ``recorded`` of a scope: equal values mean that it gives the same."""
+    return newest.rests_on(reads, scope.machine, unfinished=scope.over == "runs")
+
+
 @dataclass(frozen=True)
 class _Place:
     """One environment of one run. ``run``: the row with its run, started_at, label, status and planned."""
@@ -165,13 +171,13 @@ def _runs(places: Sequence[_Place]) -> list[Point]:
 
 
 def _point(key: str, places: Sequence[_Place]) -> Point:
-    newest = places[-1]
+    last = places[-1]
     return Point(
         key=key,
-        torch=newest.torch,
+        torch=last.torch,
         runs=tuple(dict.fromkeys(one.run.run for one in places)),
-        started_at=newest.run.started_at,
-        label=newest.run.label,
+        started_at=last.run.started_at,
+        label=last.run.label,
         finished=all(one.run.status == "finished" for one in places),
         places=frozenset((one.run.run, one.environment) for one in places),
     )
@@ -202,8 +208,7 @@ def _wide(scope: Scope, metrics: Sequence[str]) -> Any:
             columns += [
                 cast(summary.c[name], Text).label(name) for name in ("replica_numbers", "replica_medians")
             ]
-    chosen = _evaluations(scope).subquery()
-    query = select(*columns).select_from(tables).where(EVALUATION.c.id.in_(select(chosen.c.evaluation)))
+    query = select(*columns).select_from(tables).where(EVALUATION.c.id.in_(_evaluations(scope)))
     return query.order_by(EVALUATION.c.id)
 
 
@@ -227,25 +232,12 @@ def _cells(reads: Connection) -> pd.DataFrame:
 def _evaluations(scope: Scope) -> Any:
     """The evaluations behind the points, one column: of each version and cell the newest that is finished, or all of
     the newest runs."""
-    named = RUN.c.purpose.in_(WHOLE_PURPOSES) & (RUN.c.machine_id == scope.machine)
-    query: Any = (
-        select(EVALUATION.c.id.label("evaluation"))
-        .select_from(EVALUATION)
-        .join(CELL, CELL.c.id == EVALUATION.c.cell_id)
-        .where(CELL.c.target == scope.target)
-    )
+    cells: Any = select(CELL.c.id).where(CELL.c.target == scope.target)
     if scope.variant is not None:
-        query = query.join(VARIANT, VARIANT.c.id == CELL.c.variant_id).where(VARIANT.c.name == scope.variant)
-    if scope.over == "runs":
-        newest = select(RUN.c.id).where(named).order_by(RUN.c.started_at.desc(), RUN.c.id.desc())
-        return query.where(EVALUATION.c.run_id.in_(newest.limit(MOST_RUNS)))
-    return (
-        query.join(ENVIRONMENT, ENVIRONMENT.c.id == EVALUATION.c.environment_id)
-        .where(
-            EVALUATION.c.run_id.in_(select(RUN.c.id).where(named)),
-            EVALUATION.c.status.is_not(None),
-            ENVIRONMENT.c.torch_version.is_not(None),
-        )
-        .with_only_columns(func.max(EVALUATION.c.id).label("evaluation"))
-        .group_by(ENVIRONMENT.c.torch_version, EVALUATION.c.cell_id)
-    )
+        cells = cells.join(VARIANT, VARIANT.c.id == CELL.c.variant_id).where(VARIANT.c.name == scope.variant)
+    mine = EVALUATION.c.cell_id.in_(cells)
+    if scope.over == "versions":
+        return select(newest.newest(scope.machine).where(mine).subquery().c.evaluation)
+    runs = select(RUN.c.id).where(newest.whole_runs(scope.machine))
+    runs = runs.order_by(RUN.c.started_at.desc(), RUN.c.id.desc()).limit(MOST_RUNS)
+    return select(EVALUATION.c.id).where(mine, EVALUATION.c.run_id.in_(runs))

@@ -138,7 +138,7 @@ def record(connection: Connection, evaluation_id: int) -> EvaluationRecord | Non
         .join(Probe, Probe.id == ProbeArtifact.probe_id)
         .outerjoin(Replica, Replica.id == Probe.replica_id)
         .where(mine)
-        .order_by(Probe.id, ProbeArtifact.kind)
+        .order_by(Probe.id, ProbeArtifact.kind, Artifact.sha256)
     )
     summaries = select(
         Summary.metric, Summary.replicas, Summary.samples, Summary.median, Summary.lo, Summary.hi

@@ -12,6 +12,13 @@ from evaluator.verdicts.findings import Moved
 Fields = Mapping[str, Any]
 
 TORCH: Final = "torch"
+# The fields in the order in which a reader looks for them; PostgreSQL keeps none of what a record held.
+_ORDER: Final = (
+    *("torch", "torch_git", "built_cuda", "built_hip", "triton", "python", "python_implementation", "os"),
+    *("libc", "compiler", "cpu_model", "cpu_count", "cpu_affinity", "cpu_capability", "threads"),
+    *("interop_threads", "gpu", "capability", "driver", "libraries", "variables"),
+)
+_PLACE: Final = {name: place for place, name in enumerate(_ORDER)}
 
 # What a torch build brings with it: these move whenever it moves, and are not a second thing to blame.
 _BROUGHT_BY_TORCH: Final = frozenset({"torch", "torch_git", "built_cuda", "built_hip"})
@@ -56,7 +63,17 @@ def moved(base: Fields, candidate: Fields) -> tuple[Moved, ...]:
         Moved(name, shown(base.get(name)), shown(candidate.get(name)), _dependency(name, settled))
         for name in differing
     ]
-    return tuple(sorted([*found, *parts], key=lambda one: (one.dependency is None, one.dependency != TORCH)))
+    return tuple(
+        sorted(
+            [*found, *parts],
+            key=lambda one: (one.dependency is None, one.dependency != TORCH, place(one.field)),
+        )
+    )
+
+
+def place(field: str) -> tuple[int, str]:
+    """Where a field stands among all: the known ones first, others by name; ``libraries.numpy`` where libraries do."""
+    return _PLACE.get(field.partition(".")[0], len(_ORDER)), field
 
 
 def dependencies(changes: Iterable[Moved]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from evaluator.verdicts import times
 from evaluator.verdicts.comparable import median, why_not
-from evaluator.verdicts.findings import Finding, Kind
+from evaluator.verdicts.findings import Evidence, Finding, Kind
 from evaluator.verdicts.pairs import both, finding
 from evaluator.verdicts.policy import DIAGNOSTIC_MEMORY, DIAGNOSTIC_TIMES, GATING_TIMES, Policy
 from evaluator.verdicts.reruns import unless_rerun_regressed, with_rerun
@@ -109,10 +109,8 @@ def _judged(metric: str, pair: Pair, base: Side, candidate: Side, policy: Policy
         noise=noise,
     )
     kind: Kind = "memory" if metric.endswith(_UNITS_OF_MEMORY) else "time"
-    made = replace(
-        _of_judgement(metric, kind, judged, ours.unit, gating=metric in GATING_TIMES),
-        evidence=both(base, candidate),
-    )
+    gating, evidence = metric in GATING_TIMES, both(base, candidate)
+    made = _of_judgement(metric, kind, judged, ours.unit, gating=gating, evidence=evidence)
     if judged.verdict in ("regressed", "improved"):
         made = with_rerun(made, judged, pair, policy, noise)
     elif judged.verdict == "unchanged" and pair.rerun is not None:
@@ -134,7 +132,13 @@ def _judged(metric: str, pair: Pair, base: Side, candidate: Side, policy: Policy
 
 
 def _of_judgement(
-    metric: str, kind: Kind, judged: times.TimeJudgement, unit: str, *, gating: bool
+    metric: str,
+    kind: Kind,
+    judged: times.TimeJudgement,
+    unit: str,
+    *,
+    gating: bool,
+    evidence: tuple[Evidence, ...] = (),
 ) -> Finding:
     return Finding(
         metric,
@@ -147,6 +151,7 @@ def _of_judgement(
         unit,
         _text(judged, unit),
         judged.reasons,
+        evidence=evidence,
         estimate=judged.estimate,
         magnitude=judged.magnitude,
         more_replicas=judged.more_replicas,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from app.matrix.words import FAILURE, NOT_COMPARED, OPEN, SETTLED, change_of
 from evaluator.verdicts.whole import compare
 from tests.app import seed
 from tests.app.comparisons import compared
+from tests.app.drawn import picture, valid
 from tests.app.records import MadeRun
 from tests.evaluator.verdicts import given
 
@@ -121,9 +121,7 @@ def test_too_few_replicas_settle_nothing(tmp_path: Path) -> None:
 
 
 def spec_of(frame: pd.DataFrame) -> dict[str, Any]:
-    text = matrix_chart.matrix(frame, base="torch 2.13.0", candidate="torch 2.14.1").to_json()
-    assert "NaN" not in text
-    return dict(json.loads(text))
+    return valid(matrix_chart.matrix(frame, base="torch 2.13.0", candidate="torch 2.14.1"))
 
 
 def layers(spec: dict[str, Any], kind: str) -> list[dict[str, Any]]:
@@ -192,10 +190,8 @@ def test_of_too_many_rows_the_worst_are_drawn(databases: Databases) -> None:
 
 def test_the_map_becomes_a_picture(databases: Databases, tmp_path: Path) -> None:
     chart = matrix_chart.matrix(frame_of(databases("hold"), matrix_frames.WORST), base="a", candidate="b")
-    target = tmp_path / "matrix.svg"
-    chart.properties(width=700).save(target)
-    picture = target.read_text()
-    assert "✗ failed" in picture and "pass → fail" in picture
+    svg = picture(chart, tmp_path / "matrix.svg", 700)
+    assert "✗ failed" in svg and "pass → fail" in svg
 
 
 @pytest.mark.parametrize(

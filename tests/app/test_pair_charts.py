@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from app.pair import charts as pair_charts
+from tests.app.drawn import valid
 
 ROWS = [
     ("Base", "Dynamo", 1.0),
@@ -20,7 +21,7 @@ ROWS = [
 
 def test_both_bars_are_stacked_in_one_order_and_colour() -> None:
     frame = pd.DataFrame(ROWS, columns=["side", "phase", "value"])
-    spec = pair_charts.phases(frame, ("Base", "Candidate"), ("Dynamo", "Inductor")).to_dict()
+    spec = valid(pair_charts.phases(frame, ("Base", "Candidate"), ("Dynamo", "Inductor")))
     bars = spec["layer"][0]["encoding"]
     assert bars["y"]["scale"]["domain"] == ["Base", "Candidate"]
     assert bars["color"]["scale"]["domain"] == ["Dynamo", "Inductor"]

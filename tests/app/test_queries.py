@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -10,7 +11,7 @@ import pandas as pd
 import pytest
 from sqlalchemy import Connection, text
 
-from db.queries import history, overview, run_details, versions, why
+from db.queries import history, overview, run_details, trends, versions, why
 from db.queries.comparison import resolve, rests_on
 from db.queries.over_versions import over_versions
 from db.session import open_reader, reading
@@ -228,3 +229,33 @@ def test_what_a_comparison_rests_on_changes_with_its_runs_alone(tmp_path: Path) 
     store.write_many(records[-1:])
     store.close()
     assert rests() not in (None, first)
+
+
+@pytest.mark.parametrize("over", ["versions", "runs"])
+def test_what_trends_rest_on_changes_whenever_what_is_recorded_does(
+    tmp_path: Path, over: trends.Over
+) -> None:
+    path = seed.write(tmp_path / "t.db", [(MadeRun("2.13.0+cpu", 1, replicas=1), [seed.POINTWISE])])
+    store = Store(str(path))
+    scope = trends.Scope(over, "machine-1", "cpu", None)
+    seen: list[tuple[object, str]] = []
+
+    def look() -> None:
+        with open_reader(str(path)).connect() as reads:
+            points, at = trends.recorded(reads, scope, [METRICS[0]])
+            seen.append((trends.rests_on(reads, scope), f"{points}{at.to_dict()}"))
+
+    look()
+    for number, machine in ((2, scope.machine), (3, "another")):
+        run = MadeRun("2.14.1+cpu", number, replicas=1, machine=machine)
+        for record in run.records([seed.MATMUL]):
+            store.write(record)
+            look()
+    store.close()
+    changes = 0
+    for (rests, recorded), (then, later) in pairwise(seen):
+        assert (rests == then) == (recorded == later)
+        changes += rests != then
+    # Of all records only the ends of the evaluations and of the run change a version; a run has evaluations that go on, too.
+    ends = len(seed.MATMUL.buckets) + 1
+    assert changes == (ends if over == "versions" else ends + len(seed.MATMUL.buckets))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
@@ -12,6 +11,7 @@ from app.timeline.picture import KINDS, Picture
 from evaluator.chrome_trace.account import account
 from evaluator.chrome_trace.launches import match
 from evaluator.chrome_trace.recording import Span, read_recording
+from tests.app.drawn import valid
 from tests.app.timelines import long
 from tests.evaluator.chrome_trace.made import BATCH, event, kernel, launch, operator, region, written
 
@@ -40,7 +40,7 @@ def test_a_trace_has_a_lane_for_each_part() -> None:
     assert picture.ends == (0, 130)
     # A line down from each launch, and along to the start of its work.
     assert len(picture.links) == 8
-    chart.timeline(picture, zoom=True).to_json()
+    assert [one["name"] for one in valid(chart.timeline(picture, zoom=True))["params"]] == ["zoom"]
 
 
 def test_what_is_not_known_has_no_bar() -> None:
@@ -149,6 +149,6 @@ def test_every_kind_of_work_has_a_colour() -> None:
         recording, account(recording, recording.regions[0], 0), recording.regions[0]
     )
     assert set(picture.bars["kind"]) == {"interval", "call", "set"} <= set(KINDS)
-    spec = json.loads(chart.timeline(picture).to_json())
+    spec = valid(chart.timeline(picture))
     colors = next(layer["encoding"]["color"] for layer in spec["layer"] if "color" in layer["encoding"])
     assert len(colors["scale"]["domain"]) == len(colors["scale"]["range"]) == 3

@@ -26,6 +26,7 @@ from evaluator.verdicts.findings import (
 )
 from evaluator.verdicts.sides import CellName
 from evaluator.verdicts.words import Answer, Verdict
+from tests.app.drawn import valid
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
@@ -228,7 +229,7 @@ def test_forest_is_slowest_first_and_draws_open_intervals() -> None:
     drawn = frames.forest(found, "compiled.wall_ms")
     assert list(drawn["cell"]) == ["b · n=1", "a · n=1"]
     assert drawn[["ratio", "low", "high"]].map(math.isfinite).all(axis=None)
-    spec = verdict_chart.forest(drawn, title="Compiled call").to_dict()
+    spec = valid(verdict_chart.forest(drawn, title="Compiled call"))
     scale = spec["layer"][0]["encoding"]["x"]["scale"]
     assert scale["type"] == "log"
     low, high = scale["domain"]
@@ -243,7 +244,7 @@ def test_a_regression_that_no_rerun_confirmed_is_drawn_as_one() -> None:
         ["regressed", "+20.0%"],
         ["unconfirmed", "+10.0% ?"],
     ]
-    spec = verdict_chart.forest(drawn, title="Compiled call").to_dict()
+    spec = valid(verdict_chart.forest(drawn, title="Compiled call"))
     color = spec["layer"][3]["encoding"]["color"]
     assert color["scale"]["domain"] == ["regressed", "unconfirmed"]
     assert len(set(color["scale"]["range"])) == 2

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from app.workload import charts, measures
+from tests.app.drawn import valid
 
 EAGER, COMPILED = "eager.wall_ms", "compiled.wall_ms"
 
@@ -125,19 +126,23 @@ def test_phases_have_what_is_left_over_as_their_last() -> None:
         ["2.1.0", "Inductor", 3.0],
         ["2.1.0", "everything else", 1.0],
     ]
-    spec = charts.phases(found, versions=["2.1.0", "2.2.0"]).to_dict()
+    spec = valid(charts.phases(found, versions=["2.1.0", "2.2.0"]))
     assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == ["2.1.0", "2.2.0"]
 
 
 def test_the_axis_of_a_count_starts_at_zero_and_the_rail_is_below_it() -> None:
     counted = measures.counts(frame(evaluation(1), evaluation(2, status="timeout")), "graph_breaks")
-    spec = charts.counts(
-        counted.medians, counted.missing, title="breaks", versions=["2.1.0", "2.2.0"], buckets=["n=4"]
-    ).to_dict()
-    axis = spec["layer"][0]["layer"][0]["encoding"]["y"]
+    spec = valid(
+        charts.counts(
+            counted.medians, counted.missing, title="breaks", versions=["2.1.0", "2.2.0"], buckets=["n=4"]
+        )
+    )
+    axis = spec["layer"][0]["encoding"]["y"]
     assert axis["scale"]["domain"][0] < 0 < axis["scale"]["domain"][1]
     assert axis["axis"]["values"][0] == 0
-    whole = charts.counts(
-        counted.medians, counted.missing.iloc[:0], title="breaks", versions=["2.1.0"], buckets=["n=4"]
-    ).to_dict()
+    whole = valid(
+        charts.counts(
+            counted.medians, counted.missing.iloc[:0], title="breaks", versions=["2.1.0"], buckets=["n=4"]
+        )
+    )
     assert whole["layer"][0]["encoding"]["y"]["scale"]["domain"][0] == 0

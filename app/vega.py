@@ -1,0 +1,72 @@
+"""Charts as Vega-Lite's JSON: their layers are Altair's, put together here, and each frame stands once in the JSON.
+
+Altair copies all layers several times over when it puts them together, and each layer's frame as well; that took longer
+than all else about a page. Knows no Streamlit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import altair as alt
+import pandas as pd
+
+# A chart as JSON.
+Spec = dict[str, Any]
+
+# The width is the page's; the height is the plot's own, with axes and legend around it.
+FIT_WIDTH: Final = {"type": "fit-x", "contains": "padding"}
+
+
+def named(name: str) -> alt.NamedData:
+    """The frame that ``layered`` is given under this name."""
+    return alt.NamedData(name=name)
+
+
+def inline(**row: Any) -> alt.InlineData:
+    """Data of one row."""
+    return alt.InlineData(values=[row])
+
+
+def layered(
+    layers: Sequence[alt.Chart],
+    frames: Mapping[str, pd.DataFrame],
+    *,
+    height: float | dict[str, float],
+    config: Mapping[str, Any] | None = None,
+) -> Spec:
+    """The layers on one plot as wide as the page, with the frames that they name. ``height``: in pixels, or of each step
+    (``{"step": 20}``). A selection of a layer is the chart's own, as Vega-Lite wants it."""
+    data: dict[str, Any] = {name: records(frame) for name, frame in frames.items()}
+    made, selections = [], []
+    for place, layer in enumerate(layers):
+        one = layer.to_dict(validate=False, context={"top_level": False, "datasets": data})
+        for selection in one.pop("params", ()):
+            # Not as Vega-Lite itself names layers: one that is put before this later would have the same name.
+            one["name"] = f"clicked_{place}"
+            selections.append({**selection, "views": [one["name"]]})
+        made.append(one)
+    return {
+        "$schema": alt.SCHEMA_URL,
+        "layer": made,
+        "params": selections,
+        "datasets": data,
+        "height": height,
+        "autosize": FIT_WIDTH,
+        "config": {"view": {"strokeWidth": 0}, **(config or {})},
+    }
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as JSON has them: null where a value is missing."""
+    names = [str(name) for name in frame.columns]
+    columns = [_plain(frame[name]) for name in frame.columns]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _plain(column: pd.Series[Any]) -> list[Any]:
+    values, missing = column.tolist(), column.isna()
+    if not missing.any():
+        return values
+    return [None if gone else value for value, gone in zip(values, missing, strict=True)]
