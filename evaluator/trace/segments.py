@@ -11,7 +11,8 @@ from typing import Protocol, TypeVar
 
 @dataclass(frozen=True)
 class Segment:
-    """One call of a walk: the log's size in bytes just before it. ``walk`` is 1 or 2, ``call`` counts from 0."""
+    """One call of a walk: the log's size in bytes just before it. ``walk`` is 1 or 2, or 3 for a call
+    after both, ``call`` counts from 0."""
 
     bucket: str
     walk: int

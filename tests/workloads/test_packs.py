@@ -81,7 +81,7 @@ SHAPES: dict[str, list[list[tuple[int, ...]]]] = {
     "control.item": [[(32, 48)]],
     "control.boolean_mask": [[()]],
     "control.cond": [[(32, 48)]] * 2,
-    "control.list_of_tensors": [[(24, 40)]] * 2,
+    "control.list_of_tensors": [[(24, 40)]] * 3,
     "control.early_stop": [[(32, 48)]],
     "mutation.input_in_place": [[(20,)], [(70,)], [(130,)]],
     "mutation.views_out": [[(18, 28), (56, 18)], [(66, 28), (56, 66)], [(130, 28), (56, 130)]],
@@ -131,7 +131,7 @@ GRAPHS = {
     "training.mlp_step": [1, 1, 0],
     "control.item": [2],
     "control.cond": [1, 0],
-    "control.list_of_tensors": [1, 1],
+    "control.list_of_tensors": [1, 1, 1],
     "shapes.one_then_many": [1, 1, 0],
     "shapes.other_strides": [1, 1],
     # The last is refused, and runs eager.

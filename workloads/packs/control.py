@@ -95,7 +95,7 @@ def build_cond(target: Target) -> Callable[..., Any]:
     "control.list_of_tensors",
     stands_for="features that come as a list of tensors: a loop over it is unrolled, and each length is another program",
     inputs=parts,
-    buckets=[{"parts": 3}, {"parts": 5}],
+    buckets=[{"parts": 3}, {"parts": 5}, {"parts": 2}],
     tags=("dynamic",),
 )
 def build_list_of_tensors(target: Target) -> Callable[..., Any]:

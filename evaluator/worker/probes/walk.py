@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -30,6 +30,9 @@ from evaluator.worker.session import (
 from evaluator.worker.targets.codegen import walking
 from evaluator.worker.trees import flatten
 from evaluator.worker.walked import BucketWalk, CompileCount
+
+if TYPE_CHECKING:
+    from workloads.registry import Bucket
 
 # Under CUDA graphs call 1 warms, 2 records, 3 replays.
 _CUDA_GRAPH_CALLS: Final = 3
@@ -76,6 +79,7 @@ def _run(session: ProbeSession, walks: list[BucketWalk], trace_dir: Path | None)
                 _report(session, walk)
     for walk in walks:
         if walk.status == "ok":
+            _mark(session, walk.bucket, 3, 0, trace_dir)
             _note_regions(session, walk, compiled, count)
             _report(session, walk)
     if trace_dir is not None:
@@ -103,15 +107,7 @@ def _visit(
             versions = _versions(args, kwargs)
             stage = "compile" if number == 1 and call == 0 else "call"
             session.stage(stage, bucket)
-            session.emit(
-                {
-                    "kind": "segment",
-                    "bucket": bucket.name,
-                    "walk": number,
-                    "call": call,
-                    "start": trace_offset(trace_dir) if trace_dir else 0,
-                }
-            )
+            _mark(session, bucket, number, call, trace_dir)
             before = count.total
             started = time.perf_counter()
             calling.call(session.workload, compiled, args, kwargs, seed=session.seed, target=session.target)
@@ -127,6 +123,12 @@ def _visit(
             walk.mutates = [
                 path for path, version in _versions(args, kwargs).items() if versions.get(path) != version
             ]
+
+
+def _mark(session: ProbeSession, bucket: Bucket, walk: int, call: int, trace_dir: Path | None) -> None:
+    """Say where in the log a call begins. What is called after the walks belongs to walk 3, which is none."""
+    start = trace_offset(trace_dir) if trace_dir else 0
+    session.emit({"kind": "segment", "bucket": bucket.name, "walk": walk, "call": call, "start": start})
 
 
 def _calls(session: ProbeSession) -> int:

@@ -2,7 +2,7 @@
 
 import torch
 
-BUCKETS = [{"n": 6}]
+BUCKETS = [{"n": 6}, {"n": 7}]
 COMPILE = {"backend": "aot_eager"}
 
 
