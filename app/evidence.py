@@ -113,10 +113,11 @@ def kernels(database: Database, record: EvaluationRecord) -> None:
     kinds = found["kind"].value_counts()
     caption = ", ".join(f"{n} {theme.literal(str(kind))}" for kind, n in kinds.items())
     found = kernel_rows.worded(found)
+    more = kernel_rows.columns(found)
     columns = {
-        "name": tables.text("name", width=340),
-        "kind": tables.text("kind", width=80),
-        **kernel_rows.columns(found),
+        "name": tables.text("name", width=280 if more else 340),
+        "kind": tables.text("kind", width=60 if more else 80),
+        **more,
         "graph": tables.text("graph", width=70),
         "origin": tables.text("origin", width=90),
         "source_hash": tables.text(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from app import tables, theme
 from evaluator.verdicts.findings import FusionChange
@@ -14,18 +15,18 @@ from evaluator.verdicts.wording import size
 
 # Shown only where some kernel has it: most targets know none of these.
 _KNOWN: Final[Mapping[str, tuple[str, int, str]]] = {
-    "form": ("form", 105, "what Inductor makes of it: pointwise, reduction, persistent_reduction, ..."),
-    "calls": ("calls", 50, "places in the generated code that run it"),
-    "loads": ("loads", 50, "by Inductor's own count"),
-    "stores": ("stores", 55, "by Inductor's own count"),
+    "form": ("form", 100, "what Inductor makes of it: pointwise, reduction, persistent_reduction, ..."),
+    "registers": ("registers", 68, "of a thread, by ptxas"),
+    "spills": ("spilled", 62, "bytes that a thread writes to memory and reads back for want of registers"),
+    "moved": ("moves", 70, "read and written by one launch, by Inductor's own estimate"),
+    "loads": ("loads", 48, "by Inductor's own count"),
+    "stores": ("stores", 52, "by Inductor's own count"),
     "reductions": ("reductions", 75, "by Inductor's own count"),
-    "moved": ("moves", 75, "read and written by one launch, by Inductor's own estimate"),
-    "registers": ("registers", 70, "of a thread, by ptxas"),
-    "spills": ("spilled", 70, "bytes that a thread writes to memory and reads back for want of registers"),
-    "stack": ("stack", 55, "bytes of a thread, by ptxas"),
-    "shared": ("shared", 65, "dynamic shared memory of a launch in bytes, by Triton"),
-    "cubin": ("cubin", 70, "size of the machine code's file"),
-    "machine_code": ("machine code", 110, "hash of the machine code; equal ones are the same"),
+    "shared": ("shared", 58, "dynamic shared memory of a launch in bytes, by Triton"),
+    "stack": ("stack", 50, "bytes of a thread, by ptxas"),
+    "cubin": ("cubin", 65, "size of the machine code's file"),
+    "machine_code": ("machine code", 105, "hash of the machine code; equal ones are the same"),
+    "calls": ("calls", 48, "places in the generated code that run it"),
 }
 
 
@@ -55,8 +56,7 @@ def columns(shown: pd.DataFrame) -> dict[str, Any]:
         found["mark"] = tables.text("amiss", width=85)
     for name, (label, width, help) in _KNOWN.items():
         if shown[name].notna().any():
-            number = shown[name].dtype != object
-            make = tables.whole if number else tables.text
+            make = tables.whole if is_numeric_dtype(shown[name]) else tables.text
             found[name] = make(label, width=width, help=help)
     return found
 

@@ -25,11 +25,11 @@ DIFF: Final = "Difference"
 BESIDE: Final = "Side by side"
 # Column -> its title and what it is; base and candidate in one, shown where a kernel of either side has it.
 NUMBERS: Final = {
-    "form": ("form", "what Inductor makes of it: pointwise, reduction, persistent_reduction, ..."),
-    "moves": ("moves", "read and written by one launch, by Inductor's own estimate"),
-    "loads": ("loads, stores", "by Inductor's own count"),
     "registers": ("registers", "of a thread, by ptxas"),
     "spilled": ("spilled", "bytes that a thread writes to memory and reads back for want of registers"),
+    "moves": ("moves", "read and written by one launch, by Inductor's own estimate"),
+    "form": ("form", "what Inductor makes of it: pointwise, reduction, persistent_reduction, ..."),
+    "loads": ("loads, stores", "by Inductor's own count"),
     "shared": ("shared", "dynamic shared memory of a launch, by Triton"),
     "cubin": ("cubin", "size of the machine code's file"),
     "machine_code": ("machine code", "hash of the machine code; equal ones are the same"),
@@ -51,20 +51,18 @@ def kernels(database: Database, sides: Sides) -> None:
             f"Of the {' and the '.join(carried)}: kernels that earlier buckets left, whose code this one runs."
         )
     fusions(database, sides)
-    amiss = found["amiss"].notna().any()
+    more = [name for name in NUMBERS if found[name].notna().any()]
     columns = {
-        "change": tables.text("change", width=105),
-        "name": tables.text("name", width=430),
-        "kind": tables.text("kind", width=80),
-        **({"amiss": tables.text("amiss", width=150)} if amiss else {}),
+        "change": tables.text("change", width=100),
+        "name": tables.text("name", width=270 if more else 430),
+        "kind": tables.text("kind", width=60 if more else 80),
+        **({"amiss": tables.text("amiss", width=150)} if found["amiss"].notna().any() else {}),
         "body": tables.text(
-            "body", width=80, help="by hash: without the kernel's name, imports, paths and metadata"
+            "body",
+            width=65 if more else 80,
+            help="by hash: without the kernel's name, imports, paths and metadata",
         ),
-        **{
-            name: tables.text(label, help=help)
-            for name, (label, help) in NUMBERS.items()
-            if found[name].notna().any()
-        },
+        **{name: tables.text(NUMBERS[name][0], width=95, help=NUMBERS[name][1]) for name in more},
     }
     row = tables.show(
         found,

@@ -19,6 +19,7 @@ from app.vega import Spec, named
 MOST_NUMBERED: Final = 12
 # Never less on the axis of a count, so that its ticks are whole numbers.
 _LEAST: Final = 4.0
+_LARGE: Final = 100_000.0
 
 
 def counts(
@@ -36,8 +37,10 @@ def counts(
     x = charts.version_axis(versions)
     high = max(_LEAST, 1.15 * float(medians["median"].max())) if len(medians) else _LEAST
     low = -high * charts.RAIL_SHARE / (1 - charts.RAIL_SHARE) if len(missing) else 0.0
-    step = max(1, round(high / 5))
-    axis = alt.Axis(values=list(range(0, int(high) + 1, step)), format="d", grid=True, minExtent=34)
+    # Of large numbers (bytes) round ones, written short.
+    step = max(1, int(float(f"{high / 5:.0e}")))
+    form = "d" if high < _LARGE else "~s"
+    axis = alt.Axis(values=list(range(0, int(high) + 1, step)), format=form, grid=True, minExtent=34)
     y = alt.Y("median:Q", title=title, scale=alt.Scale(domain=[low, high], nice=False), axis=axis)
     filled = charts.with_gaps(medians, versions, buckets)
     data = {"medians": filled}
@@ -48,7 +51,8 @@ def counts(
         alt.Tooltip("median:Q", title=title, format=",d"),
     ]
     # Buckets often have the same count: the later one's mark is smaller and lies on the earlier one's.
-    sizes = [max(30, 150 - 40 * place) for place in range(len(buckets))]
+    # Two at least: a range of one number draws nothing.
+    sizes = [max(30, 150 - 40 * place) for place in range(max(2, len(buckets)))]
     size = alt.Size("bucket:N", scale=alt.Scale(domain=list(buckets), range=sizes), legend=None)
     layers = [
         base.mark_line(strokeWidth=2),

@@ -12,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import theme
+from app.kernels import columns, worded
 from app.matrix.words import deciding
 from app.matrix.words import said as tile_of
 from evaluator.verdicts.cells import compare_cell
@@ -160,6 +161,30 @@ def test_why_lists_what_inductor_and_ptxas_say(opens: Opener, databases: Databas
     shown = said(newest)
     assert "48 B stored, 32 B loaded a thread" in shown and "XBLOCK 1024" in shown
     assert "1 kernel spills registers to memory." in shown and theme.NOTHING_RAN in shown
+
+
+def test_columns_of_words_are_no_numbers() -> None:
+    """A browser takes 2.1 MB in a column of numbers for 2,100,000."""
+    known = {
+        "form": ["pointwise"],
+        "calls": [1],
+        "loads": [2],
+        "stores": [1],
+        "reductions": [0],
+        "stack": [0],
+    }
+    more = {
+        "bytes_moved": [2097152],
+        "registers": [40],
+        "spilled": [80],
+        "shared": [0],
+        "cubin_bytes": [9800],
+    }
+    frame = worded(pd.DataFrame(known | more | {"sass_hash": ["5" * 64], "error": [None]}))
+    kinds = {name: column["type_config"]["type"] for name, column in columns(frame).items()}
+    words = {"mark", "form", "moved", "spills", "cubin", "machine_code"}
+    assert {name for name, kind in kinds.items() if kind == "text"} == words
+    assert {name for name, kind in kinds.items() if kind == "number"} == set(kinds) - words
 
 
 def test_a_refused_kernel_has_its_mark_and_its_reason_and_no_numbers(
