@@ -33,6 +33,7 @@ from playwright.sync_api import Page, TimeoutError, WebSocket, sync_playwright
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.testing.v1 import AppTest
 
+from app import data
 from tests.app import large
 from tests.e2e.browser import ROOT, launch, served
 
@@ -81,6 +82,10 @@ def main() -> int:
             begun = time.monotonic()
             large.write(database)
             print(f"made {database} in {time.monotonic() - begun:.0f} s", flush=True)
+        opened_database = data.opened(str(database))
+        if isinstance(opened_database, data.Unavailable):
+            # Its pages would be fast: they would only say this.
+            parser.error(opened_database.sentence)
         found = {page: Figures() for page in arguments.only or PAGES}
         scripts(database, found)
         writer = nullcontext() if arguments.quiet else writing(database)
