@@ -103,9 +103,9 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "numbers_alone": _RIGHT,
     "autocast_inside": _RIGHT,
     "autocast_around_a_layer": _RIGHT,
-    "attention_by_a_function": _RIGHT,
-    # Both ways are in the one graph.
-    "two_ways_by_operator": _RIGHT,
+    # Both ways are in the one graph. Eager compiles these by itself when it is timed, which is no compile of a walk.
+    "two_ways_by_operator": {**_RIGHT, "second_walk_compiles": 0},
+    "attention_by_a_function": {**_RIGHT, "second_walk_compiles": 0},
     "leaves_a_mark": _RIGHT,
     "leaves_no_mark": _RIGHT,
     "determinism_on_and_off": {"break_sites": 0, "graphs": 2, "recompiles": 1},

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from evaluator.worker.calling import build as fresh_build
@@ -271,6 +272,25 @@ def test_one_seed_gives_equal_inputs_in_fresh_storage(name: str) -> None:
             t.untyped_storage().data_ptr() for t in again
         }
         assert not all(torch.equal(a, b) for a, b in zip(once, other, strict=True))
+
+
+class DrawsWide(TorchFunctionMode):
+    """Fails where random numbers are drawn in a narrow float, which versions of torch do in different ways."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        if func in (torch.rand, torch.randn, torch.rand_like, torch.randn_like):
+            assert found.dtype.itemsize >= 4
+        return found
+
+
+def test_random_inputs_are_drawn_wide() -> None:
+    with DrawsWide():
+        with pytest.raises(AssertionError):
+            torch.randn(2, dtype=torch.bfloat16)
+        for workload in WORKLOADS.values():
+            for bucket in cpu_buckets(workload):
+                fresh_inputs(workload, bucket, CPU, 0)
 
 
 def test_one_seed_builds_equal_weights_in_separate_modules() -> None:

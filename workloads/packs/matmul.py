@@ -90,7 +90,7 @@ def rows_of(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], di
 
 
 def half_rows(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    return (torch.randn(bucket["rows"], WIDTH, device=target.device, dtype=torch.bfloat16),), {}
+    return (torch.randn(bucket["rows"], WIDTH, device=target.device).to(torch.bfloat16),), {}
 
 
 def batches(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -37,7 +37,7 @@ def inputs(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dic
 def half_inputs(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dict[str, Any]]:
     rows = (bucket["rows"], WIDTH)
     sizes = (rows, (WIDTH,), rows)
-    return tuple(torch.randn(size, device=target.device, dtype=torch.bfloat16) for size in sizes), {}
+    return tuple(torch.randn(size, device=target.device).to(torch.bfloat16) for size in sizes), {}
 
 
 def scaled_inputs(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dict[str, Any]]:
