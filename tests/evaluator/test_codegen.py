@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from evaluator.cards import KNOWN
+from evaluator.control.server_client import Server
 from tests.evaluator.commandline import REPOSITORY, document, evaluator, said
 from tests.evaluator.test_cards import OWN
 
@@ -71,6 +73,24 @@ def inputs(bucket):
     return (torch.ones(4), bucket["seconds"]), {}
 """
 
+# In eager torch.cond compiles its branches: what is tried beforehand must leave no trace of its own.
+BRANCHES = """
+import torch
+
+BUCKETS = [{"n": 16}]
+
+
+def build():
+    def branches(x):
+        return torch.cond(x.sum() > 0, lambda a: a.sin() + 1, lambda a: a.cos() * 2, (x,))
+
+    return branches
+
+
+def inputs(bucket):
+    return (torch.ones(bucket["n"]),), {}
+"""
+
 CPU_ONLY = """
 import torch
 
@@ -92,7 +112,13 @@ def inputs(bucket):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("codegen")
-    for name, text in {"gate": GATE, "trains": TRAINS, "slow": SLOW, "cpu_only": CPU_ONLY}.items():
+    for name, text in {
+        "gate": GATE,
+        "trains": TRAINS,
+        "slow": SLOW,
+        "cpu_only": CPU_ONLY,
+        "branches": BRANCHES,
+    }.items():
         (made / f"{name}.py").write_text(text)
     return made
 
@@ -181,6 +207,24 @@ def test_a_bucket_that_this_cpu_can_not_run_is_unsupported_and_the_others_go_on(
     assert slow["status"] == "unsupported"
     assert slow["reason"] == "one eager call takes over 10 s on this CPU, where this target runs"
     assert of(recorded, "slow", "seconds=0")["status"] == "ok"
+
+
+def test_what_is_tried_beforehand_leaves_no_trace(folder: Path) -> None:
+    request = {
+        "probe": "walk", "sources": [str(folder / "branches.py")], "packs": False, "workload": "branches",
+        "variant": "default", "buckets": ["n=16"], "target": "codegen:h100", "card": KNOWN["h100"], "seed": 0,
+        "cache_dir": str(folder / "walked"), "trace_dir": str(folder / "traced"), "timing": None,
+        "temporary": str(folder), "limits": {"time_s": 300, "memory_mb": 8000}, "log": str(folder / "walk.log"),
+    }  # fmt: skip
+    with Server(Path(sys.executable), folder / "temporary", folder / "server.log") as server:
+        records = list(server.probe(request, 300))
+    assert [one["status"] for one in records if one["kind"] == "result"] == ["ok"]
+    (log,) = (folder / "traced").glob("*.log")
+    assert "inductor_output_code" in log.read_text()
+    # One kernel for each branch, and what decides between them.
+    names = [one["name"] for one in records if one["kind"] == "generated"]
+    assert sum("sin" in name for name in names) == 1
+    assert sum("cos" in name for name in names) == 1
 
 
 def test_an_operator_of_the_cpu_alone_is_unsupported(recorded: dict[str, Any]) -> None:

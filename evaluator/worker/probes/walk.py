@@ -43,11 +43,12 @@ _REGION: Final = re.compile(r"Torch-Compiled Region: (\d+/\d+)")
 def run(session: ProbeSession) -> None:
     """Walk the session's buckets twice, report each, and time them if the request asks for it."""
     trace_dir = Path(session.request["trace_dir"]) if session.request.get("trace_dir") else None
-    if trace_dir is not None:
-        start_trace(trace_dir)
     walks = [BucketWalk(bucket) for bucket in session.buckets]
     if session.codegen is not None:
+        # Before the trace begins: eager compiles too (torch.cond does), and would write a log of its own.
         walks = walking.without_slow(session, walks)
+    if trace_dir is not None:
+        start_trace(trace_dir)
     with session.calling_compiled():
         _run(session, walks, trace_dir)
 
