@@ -135,10 +135,15 @@ def _check(path: Path, said: Mapping[str, Any]) -> None:
             right = type(value) is int and value >= (0 if name == "minor" else 1)
         if not right:
             raise UserError(f"the card {path}: {name} must be {_kind(name)}, not {value!r}")
-    if said["major"] < 8:
+    if not 8 <= said["major"] <= 12:
         raise UserError(
             f"the card {path} has compute capability {said['major']}.{said['minor']}: "
-            "Triton generates code for 8.0 and later"
+            "Triton generates code for 8.0 to 12.x"
+        )
+    warp = _COMMON["warp_size"]
+    if said.get("warp_size", warp) != warp:
+        raise UserError(
+            f"the card {path}: warp_size is {warp} on every card of NVIDIA's, not {said['warp_size']}"
         )
 
 

@@ -20,6 +20,8 @@ _CARRIED: Final = (
     "evaluator/ab/driver.py",
     "evaluator/ab/report.py",
     "evaluator/printable.py",
+    "evaluator/trace/cpp_wrapper.py",
+    "evaluator/trace/decorators.py",
     "evaluator/trace/kernels.py",
     "evaluator/trace/normalise.py",
     "evaluator/verdicts/ratio.py",

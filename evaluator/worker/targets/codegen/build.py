@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import subprocess
 import time
 from dataclasses import asdict
@@ -24,6 +25,7 @@ from evaluator.worker.targets.codegen.patching import patched
 # Has Triton print what ptxas says.
 _SAY_PTXAS: Final = "TRITON_DUMP_PTXAS_LOG"
 _MESSAGE_LIMIT: Final = 2000
+_FILES: Final = re.compile(r"\S*/tmp\w+\.ptx")
 _CUOBJDUMP_S: Final = 60
 
 Build = dict[str, Any]
@@ -146,6 +148,8 @@ def versions() -> dict[str, str | None]:
 
 
 def _bounded(text: str) -> str:
+    # Each build has files of another name.
+    text = _FILES.sub("kernel.ptx", text)
     if len(text) <= _MESSAGE_LIMIT:
         return text
     return f"{text[: _MESSAGE_LIMIT // 2]}\n[...]\n{text[-_MESSAGE_LIMIT // 2 :]}"

@@ -10,7 +10,7 @@ from typing import Any, Final
 import torch
 
 from evaluator.worker.errors import Unsupported
-from evaluator.worker.targets.codegen import attention, internals, user_kernels
+from evaluator.worker.targets.codegen import attention, decompositions, internals, user_kernels
 from evaluator.worker.targets.codegen.attention_rules import Choice
 from evaluator.worker.targets.codegen.card import Card
 from evaluator.worker.targets.codegen.device import driver_of
@@ -66,12 +66,14 @@ class Codegen:
         def backend(graph_module: Any, example_inputs: Any) -> Any:
             # Patterns registered while the card seems to be there would be traced on it.
             internals.get("torch._inductor.fx_passes.post_grad:lazy_init")()
+            internals.get("torch._inductor.fx_passes.joint_graph:lazy_init")(torch.device("cpu"))
             compile_fx = internals.get("torch._inductor.compile_fx:compile_fx")
             uncached = internals.get("torch._functorch.config:patch")
             with (
                 settings(),
                 uncached(enable_autograd_cache=False),
                 attention.of_card(self.card, self.attention.append),
+                decompositions.of_card(),
             ):
                 return compile_fx(
                     graph_module, example_inputs, inner_compile=inner, config_patches=dict(own or {})

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import torch
 
+from evaluator.worker.errors import Unsupported
 from evaluator.worker.targets.codegen import internals
 from evaluator.worker.targets.codegen.card import Card
 from evaluator.worker.targets.codegen.patching import asked_anew, entries, patched
@@ -108,6 +109,13 @@ class _Driver:
 
     def get_active_torch_device(self) -> torch.device:
         return torch.device("cuda", 0)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise Unsupported(
+            f"a Triton kernel is launched outside of the compiled code ({name}), which needs the card"
+        )
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -34,14 +34,60 @@ def on_cpu(graph_module: Any) -> Any:
 def _replaced(node: Any) -> Callable[..., Any] | None:
     if node.op != "call_function":
         return None
-    return host_attention.REPLACED.get(getattr(node.target, "_name", "")) or user_kernels.replaced(node)
+    name = getattr(node.target, "_name", "")
+    if name in _KEEP_RANDOMNESS:
+        # Checkpointing runs the operator that it is given, which is one of its arguments.
+        place = _KEEP_RANDOMNESS[name]
+        operator = node.args[place] if len(node.args) > place else None
+        inner = host_attention.REPLACED.get(getattr(operator, "_name", ""))
+        return None if inner is None else functools.partial(_WITH_RANDOMNESS[name], inner)
+    return host_attention.REPLACED.get(name) or user_kernels.replaced(node)
 
 
-def _layouts(node: Any) -> list[tuple[int, ...] | None]:
+def _saving(inner: Callable[..., Any], layouts: Any, operator: Any, *args: Any, **kwargs: Any) -> Any:
+    state = torch.get_rng_state()
+    return state, inner(_of_outputs(layouts), *args, **kwargs)
+
+
+def _restoring(
+    inner: Callable[..., Any], layouts: Any, state: torch.Tensor, operator: Any, *args: Any, **kwargs: Any
+) -> Any:
+    now = torch.get_rng_state()
+    torch.set_rng_state(state)
+    try:
+        return inner(layouts, *args, **kwargs)
+    finally:
+        torch.set_rng_state(now)
+
+
+def _of_outputs(layouts: list[Any]) -> list[Any]:
+    """The layouts of what is returned beside the generator's state."""
+    return layouts[1] if len(layouts) > 1 and isinstance(layouts[1], list) else [None]
+
+
+# Which argument of these is the operator, and what runs one in its place.
+_KEEP_RANDOMNESS: Final = {"run_and_save_rng_state": 0, "run_with_rng_state": 1}
+_WITH_RANDOMNESS: Final[dict[str, Callable[..., Any]]] = {
+    "run_and_save_rng_state": _saving,
+    "run_with_rng_state": _restoring,
+}
+
+
+def _layouts(node: Any) -> list[Any]:
     """For each output that is a tensor, its dimensions from the one that varies slowest; None for the others."""
-    value = node.meta.get("val")
+    return _orders(node.meta.get("val"))
+
+
+def _orders(value: Any) -> list[Any]:
     values = value if isinstance(value, (tuple, list)) else [value]
-    return [_order(one) if isinstance(one, torch.Tensor) else None for one in values]
+    return [
+        _orders(one)
+        if isinstance(one, (tuple, list))
+        else _order(one)
+        if isinstance(one, torch.Tensor)
+        else None
+        for one in values
+    ]
 
 
 def _order(tensor: torch.Tensor) -> tuple[int, ...] | None:

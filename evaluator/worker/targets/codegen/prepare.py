@@ -9,7 +9,7 @@ from typing import Final
 import torch
 
 from evaluator.worker.channel import Record
-from evaluator.worker.targets.codegen import internals
+from evaluator.worker.targets.codegen import decompositions, internals
 
 # What a first graph imports besides the compiler's own modules; a version that lacks one does without.
 _MODULES: Final = (
@@ -49,6 +49,7 @@ def prepare() -> Record:
         internals.get("torch._inductor.fx_passes.post_grad:lazy_init")()
         internals.get("torch._inductor.fx_passes.joint_graph:lazy_init")(torch.device("cpu"))
         internals.get("torch._inductor.runtime.triton_compat:triton_key")()
+        decompositions.find()
     finally:
         torch.set_num_threads(threads)
     return {"kind": "result", "status": "ok", "reason": None}

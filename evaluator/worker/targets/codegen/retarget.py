@@ -116,7 +116,11 @@ def _copy(graph_module: Any) -> Any:
         if node in constants:
             copy.meta = dict(node.meta)
             continue
-        copy.meta = {**node.meta, **({"val": on_card(node.meta["val"])} if "val" in node.meta else {})}
+        # Where a region is compiled by itself, its inputs are taken from the second of these.
+        moved_values = {
+            name: on_card(node.meta[name]) for name in ("val", "eager_input_vals") if name in node.meta
+        }
+        copy.meta = {**node.meta, **moved_values}
         copy.args = torch.fx.node.map_aggregate(copy.args, _device_on_card)
         copy.kwargs = torch.fx.node.map_aggregate(copy.kwargs, _device_on_card)
     for node in constants:
@@ -185,7 +189,15 @@ def _kernels(note: Callable[[Generated], None], backward: bool) -> Iterator[None
     def triton(self: Any, kernel_name: str, source_code: str, device_str: str = "cuda") -> _NeverLaunched:
         return _NeverLaunched(kernel_name)
 
-    with patched(scheduling, "define_kernel", define_kernel), patched(handed, "triton", triton):
+    def cpp(*_: Any, **__: Any) -> None:
+        raise Unsupported("Inductor generates C++ for a part of the graph that it leaves to the CPU")
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(patched(scheduling, "define_kernel", define_kernel))
+        stack.enter_context(patched(handed, "triton", triton))
+        for method in ("cpp", "cpp_pybinding"):
+            if hasattr(handed, method):
+                stack.enter_context(patched(handed, method, cpp))
         yield
 
 

@@ -35,7 +35,11 @@ def replaced(node: Any) -> Callable[..., Any] | None:
 
     def launched(_: Any, **arguments: Any) -> Any:
         with _interpreted():
-            return target(**arguments)
+            try:
+                return target(**arguments)
+            except Exception as error:
+                reason = "a Triton kernel of the workload's own does not run in Triton's interpreter"
+                raise Unsupported(f"{reason}: {type(error).__name__}: {error}".splitlines()[0]) from error
 
     return launched
 

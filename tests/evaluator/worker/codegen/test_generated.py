@@ -192,6 +192,33 @@ def test_an_option_that_times_on_the_card_is_unsupported() -> None:
     assert status_of(caught.value, "compile") == "unsupported"
 
 
+def test_a_kernel_that_the_interpreter_can_not_run_is_unsupported() -> None:
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def assembled(source, goal, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+        place = tl.arange(0, BLOCK)
+        value = tl.load(source + place)
+        said = tl.inline_asm_elementwise(
+            "neg.f32 $0, $1;", "=f,f", [value], dtype=tl.float32, is_pure=True, pack=1
+        )
+        tl.store(goal + place, said)
+
+    def negated(x: torch.Tensor) -> torch.Tensor:
+        out = torch.empty_like(x)
+        assembled[(1,)](x, out, BLOCK=64)
+        return out + 1
+
+    with compiler() as codegen:
+        compiled = codegen.compile(negated, {})
+        with pytest.raises(Exception, match="does not run in Triton's interpreter") as caught:
+            compiled(torch.ones(64))
+        assert status_of(caught.value, "call") == "unsupported"
+        # What was generated is known all the same.
+        assert [one.name for one in codegen.generated] == ["triton_poi_fused_add_0"]
+
+
 def test_a_kernel_of_the_workloads_own_runs_and_is_generated() -> None:
     from workloads.packs.custom import cube_kernel
 
