@@ -29,7 +29,7 @@ _MODULES: Final = (
 def prepare() -> Record:
     """Import, register Inductor's patterns and hash its source: a result record, ``unsupported`` with what is missing.
 
-    Starts no thread: a child forked beside another one's pool could wait for it for ever.
+    Starts no thread and makes no pool of them: one does not outlive a fork.
     """
     lacking = internals.missing()
     if lacking:
@@ -43,13 +43,9 @@ def prepare() -> Record:
     if "tqdm" in sys.modules:
         # It shows a bar that nobody sees, and watches it from a thread.
         sys.modules["tqdm"].tqdm.monitor_interval = 0
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        internals.get("torch._inductor.fx_passes.post_grad:lazy_init")()
-        internals.get("torch._inductor.fx_passes.joint_graph:lazy_init")(torch.device("cpu"))
-        internals.get("torch._inductor.runtime.triton_compat:triton_key")()
-        decompositions.find()
-    finally:
-        torch.set_num_threads(threads)
+    # Setting a number of threads here would make a pool that is broken in every child (torch asserts that it is whole).
+    internals.get("torch._inductor.fx_passes.post_grad:lazy_init")()
+    internals.get("torch._inductor.fx_passes.joint_graph:lazy_init")(torch.device("cpu"))
+    internals.get("torch._inductor.runtime.triton_compat:triton_key")()
+    decompositions.find()
     return {"kind": "result", "status": "ok", "reason": None}
