@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaluator.errors import UserError
+from evaluator.verdicts.words import CODEGEN, is_codegen
 
 Figures = dict[str, Any]
 
-CODEGEN: Final = "codegen"
-_PREFIX: Final = f"{CODEGEN}:"
 _DEVICES: Final = ("cpu", "cuda")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
 
@@ -73,11 +72,6 @@ KNOWN: Final[Mapping[str, Figures]] = {
 }
 
 
-def is_codegen(target: str) -> bool:
-    """Whether nothing runs on this target: its code is generated, built and read."""
-    return target.startswith(_PREFIX)
-
-
 def resolve(target: str) -> tuple[str, Figures | None]:
     """A target as a cell names it, and the figures of its card (None for ``cpu`` and ``cuda``).
 
@@ -89,15 +83,15 @@ def resolve(target: str) -> tuple[str, Figures | None]:
         return target, None
     if not is_codegen(target):
         raise UserError(
-            f"no target is called {target!r}: take cpu, cuda or {_PREFIX}CARD ({', '.join(KNOWN)})"
+            f"no target is called {target!r}: take cpu, cuda or {CODEGEN}CARD ({', '.join(KNOWN)})"
         )
-    asked = target.removeprefix(_PREFIX)
+    asked = target.removeprefix(CODEGEN)
     if asked in KNOWN:
         return target, dict(KNOWN[asked])
     if asked.endswith(".toml"):
         return _own(Path(asked))
     raise UserError(
-        f"no card is called {asked!r}: take {', '.join(KNOWN)}, or {_PREFIX}CARD.toml with the figures of your own"
+        f"no card is called {asked!r}: take {', '.join(KNOWN)}, or {CODEGEN}CARD.toml with the figures of your own"
     )
 
 
@@ -116,7 +110,7 @@ def _own(path: Path) -> tuple[str, Figures]:
     _check(path, said)
     figures = {**_COMMON, **said}
     digest = hashlib.sha256(json.dumps(figures, sort_keys=True).encode()).hexdigest()
-    return f"{_PREFIX}{identity}@{digest[:8]}", figures
+    return f"{CODEGEN}{identity}@{digest[:8]}", figures
 
 
 def _check(path: Path, said: Mapping[str, Any]) -> None:

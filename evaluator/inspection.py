@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from evaluator import machine
-from evaluator.cards import CODEGEN, KNOWN
+from evaluator.cards import KNOWN
 from evaluator.control.server_client import Described, Hello
 from evaluator.environments import selectable
 from evaluator.estimate import GUESS_HEADER_MB
 from evaluator.table import number
+from evaluator.verdicts.words import CODEGEN
 
 State = Literal["ok", "limited", "missing"]
 
@@ -128,8 +129,8 @@ def environment_findings(hello: Hello, described: Described) -> Iterator[Finding
 def codegen_finding(lacking: str | None) -> Finding:
     """Which cards code can be generated for without one; ``lacking``: why none under this torch."""
     if lacking is None:
-        known = ", ".join(f"{CODEGEN}:{name}" for name in KNOWN)
-        return Finding("cards", "ok", f"{known}, or {CODEGEN}:CARD.toml with a card's figures, for --target")
+        known = ", ".join(f"{CODEGEN}{name}" for name in KNOWN)
+        return Finding("cards", "ok", f"{known}, or {CODEGEN}CARD.toml with a card's figures, for --target")
     return Finding("cards", "limited", lacking, "evaluate another torch for code of cards that are not there")
 
 

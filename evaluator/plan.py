@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Final, Literal
 
-from evaluator.cards import is_codegen
 from evaluator.selection import Cell
+from evaluator.verdicts.words import is_codegen
 from evaluator.worker.protocol import CacheState, ProbeName
 
 UnitKind = Literal["compile", "walk", "accuracy", "memory"]

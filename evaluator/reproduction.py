@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from evaluator.cards import is_codegen
 from evaluator.errors import UserError
 from evaluator.printable import flat, printable
+from evaluator.verdicts.words import is_codegen
 
 _DRIVER: Final = Path(__file__).parent / "worker" / "repro.py"
 # A source that could not be cut out of its file brings the file whole, with its registration.

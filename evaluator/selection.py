@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, fields
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from evaluator.cards import is_codegen
 from evaluator.errors import NothingSelected, UserError
+from evaluator.verdicts.words import is_codegen
 
 Description = dict[str, Any]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaluator.ab.changed_graph import ChangedGraph, NoGraph
-from evaluator.cards import is_codegen
 from evaluator.errors import UserError
 from evaluator.printable import printable
 from evaluator.reproduction import OURS, PLAIN_VARIANT, registers_itself
+from evaluator.verdicts.words import is_codegen
 
 _REPOSITORY: Final = Path(__file__).resolve().parents[2]
 # What the script carries, as it stands here. They need the standard library, and those in `worker` torch.

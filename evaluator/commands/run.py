@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 from evaluator import options, run_options, running
-from evaluator.cards import is_codegen
 from evaluator.commands.show import run_document
 from evaluator.control.controller import Summary
 from evaluator.control.run_records import Settings
@@ -17,6 +16,7 @@ from evaluator.errors import UserError
 from evaluator.estimate import duration
 from evaluator.sink import FileSink, Sink, read_records
 from evaluator.table import table
+from evaluator.verdicts.words import is_codegen
 
 EXIT_FINE, EXIT_BROKEN, EXIT_INTERRUPTED = 0, 2, 130
 

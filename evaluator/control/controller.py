@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evaluator.cards import is_codegen
 from evaluator.control import run_records
 from evaluator.control.outcomes import Outcome, verdict
 from evaluator.control.probe_records import Record
@@ -19,6 +18,7 @@ from evaluator.errors import BrokenSetUp
 from evaluator.plan import ProbeKey, Unit, plan
 from evaluator.selection import Cell
 from evaluator.sink import Sink
+from evaluator.verdicts.words import is_codegen
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def read_decorator(source: str) -> Decorator:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
         return Decorator()
-    for call in _heuristics(tree):
+    for call in heuristics(tree):
         form = call.func.attr if isinstance(call.func, ast.Attribute) else None
         counts = _numbers(call)
         return Decorator(
@@ -40,7 +40,8 @@ def read_decorator(source: str) -> Decorator:
     return Decorator()
 
 
-def _heuristics(tree: ast.Module) -> Iterator[ast.Call]:
+def heuristics(tree: ast.Module) -> Iterator[ast.Call]:
+    """The calls of Inductor's heuristics that decorate Triton kernels, in the order of the tree."""
     for node in ast.walk(tree):
         for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
             function = decorator.func if isinstance(decorator, ast.Call) else None

@@ -12,6 +12,8 @@ import json
 import re
 from typing import Final
 
+from evaluator.trace.decorators import heuristics
+
 _NAME: Final = "KERNEL"
 
 # What a Triton kernel's decorator says that describes the build or the file rather than the launch.
@@ -40,13 +42,7 @@ def launch_hash(source: str) -> str | None:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
         return None
-    launches = [
-        _launch(decorator)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef)
-        for decorator in node.decorator_list
-        if isinstance(decorator, ast.Call) and _dotted(decorator.func).startswith("triton_heuristics.")
-    ]
+    launches = [_launch(decorator) for decorator in heuristics(tree)]
     return hashlib.sha256(json.dumps(launches).encode()).hexdigest() if launches else None
 
 

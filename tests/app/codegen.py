@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.app import seed, upgrades
 from tests.app.records import MadeWorkload, Record
+from tests.db.made import BUILD
 
 TENSOR = 512 * 512 * 4
 TARGET = "codegen:h100"
@@ -40,27 +41,7 @@ def kernel(name: str, source: str, tensors: int, **changes: Any) -> Record:
 
 
 def build(of: Record, **changes: Any) -> Record:
-    start = {
-        "name": of["name"],
-        "source": of["source"],
-        "arch": "sm_90a",
-        "config": {"XBLOCK": 1024, "num_warps": 4},
-        "configs": 2,
-        "registers": 22,
-        "spill_stores": 0,
-        "spill_loads": 0,
-        "stack": 0,
-        "shared": 0,
-        "static_shared": 0,
-        "ptx_bytes": 5200,
-        "cubin_bytes": 9800,
-        "sass_hash": "5" * 64,
-        "compile_s": 0.25,
-        "cached": False,
-        "triton": "3.7.1",
-        "ptxas": "12.9.86",
-        "error": None,
-    }
+    start = {**BUILD, "name": of["name"], "source": of["source"], "config": {"XBLOCK": 1024, "num_warps": 4}}
     return start | changes
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from evaluator.chrome_trace.account import Account, account
+from evaluator.chrome_trace.recording import Recording, read_recording
+
 Event = dict[str, Any]
 PROCESS, THREAD = 4100, 4100
 
@@ -77,3 +80,15 @@ BATCH = (
     kernel(3, 60, 90, name="relu"),
     kernel(4, 100, 130, name="relu"),
 )
+
+
+def recorded(*events: Event) -> Recording:
+    return read_recording(written(*events))
+
+
+def counted(*events: Event, named: str | None = "batch") -> Account:
+    recording = recorded(*events)
+    regions = [one for one in recording.regions if one.name == named]
+    found = account(recording, regions[0] if regions else None, 0)
+    assert found is not None
+    return found

@@ -4,35 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from evaluator.chrome_trace.account import Account, account
+from evaluator.chrome_trace.account import account
 from evaluator.chrome_trace.kernels import Total, totals
 from evaluator.chrome_trace.launches import match
-from evaluator.chrome_trace.recording import Recording, read_recording
 from evaluator.chrome_trace.streams import Overlap
 from tests.evaluator.chrome_trace.made import (
     BATCH,
     Event,
     copy,
+    counted,
     device,
     event,
     kernel,
     launch,
     operator,
+    recorded,
     region,
-    written,
 )
-
-
-def recorded(*events: Event) -> Recording:
-    return read_recording(written(*events))
-
-
-def counted(*events: Event, named: str | None = "batch") -> Account:
-    recording = recorded(*events)
-    regions = [one for one in recording.regions if one.name == named]
-    found = account(recording, regions[0] if regions else None, 0)
-    assert found is not None
-    return found
 
 
 def test_launches_are_matched_by_correlation() -> None:

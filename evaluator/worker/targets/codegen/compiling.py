@@ -34,9 +34,9 @@ class Codegen:
     @classmethod
     def of(cls, figures: Mapping[str, Any]) -> Codegen:
         """For a card's figures. Raises Unsupported where this torch lacks what the target leans on."""
-        lacking = internals.missing()
-        if lacking:
-            raise Unsupported(f"unsupported on torch {torch.__version__}: {', '.join(lacking)} is not there")
+        reason = internals.unsupported()
+        if reason is not None:
+            raise Unsupported(reason)
         return cls(Card(figures))
 
     def compile(self, built: Any, options: Mapping[str, Any]) -> Any:

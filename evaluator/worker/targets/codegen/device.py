@@ -74,7 +74,7 @@ def _interface(card: Card) -> Iterator[None]:
     )  # fills the registry first
     base = internals.get("torch._dynamo.device_interface:CudaInterface")
     answers = {name: staticmethod(value) for name, value in _answers(card).items()}
-    worker = type("Worker", (base.Worker,), {**answers, "current_device": staticmethod(lambda: 0)})
+    worker = type("Worker", (base.Worker,), answers)
     interface = type(
         "CardInterface",
         (base,),
@@ -165,8 +165,7 @@ def _or_on_host(call: Any) -> Any:
         except (RuntimeError, AssertionError) as error:
             if not without_cuda(error):
                 raise
-            host_args, host_kwargs = on_host((args, kwargs))
-            return on_card(call(interpreter, target, host_args, host_kwargs))
+            return _on_host(call)(interpreter, target, args, kwargs)
 
     return call_function
 

@@ -17,17 +17,18 @@ from evaluator.worker.targets.codegen import host_attention, user_kernels
 
 def on_cpu(graph_module: Any) -> Any:
     """A callable that runs the graph on CPU tensors: the module itself, or a copy without what the CPU lacks."""
-    if not any(_replaced(node) for node in graph_module.graph.nodes):
+    replaced = {
+        node: with_what for node in graph_module.graph.nodes if (with_what := _replaced(node)) is not None
+    }
+    if not replaced:
         return graph_module
     graph = torch.fx.Graph()
     copies: dict[Any, Any] = {}
     output = graph.graph_copy(graph_module.graph, copies)
     graph.output(output)
-    for node, copy in copies.items():
-        replacement = _replaced(node)
-        if replacement is not None:
-            copy.target = functools.partial(replacement, _layouts(node))
-            copy.target.__name__ = node.name
+    for node, replacement in replaced.items():
+        copies[node].target = functools.partial(replacement, _layouts(node))
+        copies[node].target.__name__ = node.name
     return torch.fx.Interpreter(torch.fx.GraphModule(graph_module, graph)).run
 
 
@@ -37,16 +38,17 @@ def _replaced(node: Any) -> Callable[..., Any] | None:
     name = getattr(node.target, "_name", "")
     if name in _KEEP_RANDOMNESS:
         # Checkpointing runs the operator that it is given, which is one of its arguments.
-        place = _KEEP_RANDOMNESS[name]
-        operator = node.args[place] if len(node.args) > place else None
-        inner = host_attention.REPLACED.get(getattr(operator, "_name", ""))
-        return None if inner is None else functools.partial(_WITH_RANDOMNESS[name], inner)
+        place, around = _KEEP_RANDOMNESS[name]
+        inner = host_attention.REPLACED.get(getattr(node.args[place], "_name", ""))
+        return None if inner is None else functools.partial(around, inner)
     return host_attention.REPLACED.get(name) or user_kernels.replaced(node)
 
 
 def _saving(inner: Callable[..., Any], layouts: Any, operator: Any, *args: Any, **kwargs: Any) -> Any:
     state = torch.get_rng_state()
-    return state, inner(_of_outputs(layouts), *args, **kwargs)
+    # Beside the generator's state; a graph need not say what the operator gives.
+    of_outputs = layouts[1] if len(layouts) > 1 and isinstance(layouts[1], list) else [None]
+    return state, inner(of_outputs, *args, **kwargs)
 
 
 def _restoring(
@@ -60,16 +62,10 @@ def _restoring(
         torch.set_rng_state(now)
 
 
-def _of_outputs(layouts: list[Any]) -> list[Any]:
-    """The layouts of what is returned beside the generator's state."""
-    return layouts[1] if len(layouts) > 1 and isinstance(layouts[1], list) else [None]
-
-
 # Which argument of these is the operator, and what runs one in its place.
-_KEEP_RANDOMNESS: Final = {"run_and_save_rng_state": 0, "run_with_rng_state": 1}
-_WITH_RANDOMNESS: Final[dict[str, Callable[..., Any]]] = {
-    "run_and_save_rng_state": _saving,
-    "run_with_rng_state": _restoring,
+_KEEP_RANDOMNESS: Final[dict[str, tuple[int, Callable[..., Any]]]] = {
+    "run_and_save_rng_state": (0, _saving),
+    "run_with_rng_state": (1, _restoring),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import torch
@@ -17,6 +17,11 @@ def _laid_out(tensor: torch.Tensor, order: tuple[int, ...] | None) -> torch.Tens
         return tensor
     back = sorted(range(len(order)), key=lambda axis: order[axis])
     return tensor.permute(order).contiguous().permute(back)
+
+
+def _all_laid_out(tensors: Iterable[torch.Tensor | None], layouts: Iterable[Any]) -> Outputs:
+    pairs = zip(tensors, layouts, strict=False)
+    return tuple(None if tensor is None else _laid_out(tensor, order) for tensor, order in pairs)
 
 
 def _forward(
@@ -109,7 +114,7 @@ def _flash_backward(
 ) -> Outputs:
     seed = int(philox_seed.flatten()[0].item())
     grads = _backward(grad_out, query, key, value, None, dropout_p, is_causal, scale, seed)
-    return tuple(_laid_out(grad, order) for grad, order in zip(grads[:3], layouts, strict=False))
+    return _all_laid_out(grads[:3], layouts)
 
 
 def _efficient(
@@ -148,9 +153,7 @@ def _efficient_backward(
 ) -> Outputs:
     seed = int(philox_seed.item())
     grads = _backward(grad_out, query, key, value, attn_bias, dropout_p, is_causal, scale, seed)
-    laid_out = [
-        grad if grad is None else _laid_out(grad, order) for grad, order in zip(grads, layouts, strict=False)
-    ]
+    laid_out = _all_laid_out(grads, layouts)
     return tuple(grad if wanted else None for grad, wanted in zip(laid_out, grad_input_mask, strict=False))
 
 
@@ -196,7 +199,7 @@ def _cudnn_backward(
 ) -> Outputs:
     seed = int(philox_seed.item())
     grads = _backward(grad_out, query, key, value, attn_bias, dropout_p, is_causal, scale, seed)
-    return tuple(_laid_out(grad, order) for grad, order in zip(grads[:3], layouts, strict=False))
+    return _all_laid_out(grads[:3], layouts)
 
 
 # By the name that torch gives an operator; each takes the layouts of its outputs, then what the operator takes.

@@ -75,6 +75,12 @@ def get(place: str) -> Any:
     return reduce(getattr, path.split("."), importlib.import_module(module))
 
 
+def unsupported() -> str | None:
+    """Why this torch can't be used for the target, by what of the list it lacks; None if it can."""
+    lacking = missing()
+    return f"unsupported on torch {torch.__version__}: {', '.join(lacking)} is not there" if lacking else None
+
+
 def get_module(name: str) -> Any:
     """A module that places of the list are in."""
     return importlib.import_module(name)

@@ -31,9 +31,8 @@ def prepare() -> Record:
 
     Starts no thread and makes no pool of them: one does not outlive a fork.
     """
-    lacking = internals.missing()
-    if lacking:
-        reason = f"unsupported on torch {torch.__version__}: {', '.join(lacking)} is not there"
+    reason = internals.unsupported()
+    if reason is not None:
         return {"kind": "result", "status": "unsupported", "reason": reason}
     for name in _MODULES:
         try:

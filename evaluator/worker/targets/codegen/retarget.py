@@ -121,8 +121,9 @@ def _copy(graph_module: Any) -> Any:
             name: on_card(node.meta[name]) for name in ("val", "eager_input_vals") if name in node.meta
         }
         copy.meta = {**node.meta, **moved_values}
-        copy.args = torch.fx.node.map_aggregate(copy.args, _device_on_card)
-        copy.kwargs = torch.fx.node.map_aggregate(copy.kwargs, _device_on_card)
+        # Devices among the arguments.
+        copy.args = torch.fx.node.map_aggregate(copy.args, on_card)
+        copy.kwargs = torch.fx.node.map_aggregate(copy.kwargs, on_card)
     for node in constants:
         _put_on_card(graph, copies[node], {copies[one] for one in constants})
     moved = torch.fx.GraphModule(graph_module, graph)
@@ -158,10 +159,6 @@ def _put_on_card(graph: Any, constant: Any, constants: set[Any]) -> None:
     put.meta = {**constant.meta, "val": on_card(constant.meta["val"])}
     for user in users:
         user.replace_input_with(constant, put)
-
-
-def _device_on_card(argument: Any) -> Any:
-    return CARD if isinstance(argument, torch.device) and argument.type == "cpu" else argument
 
 
 @contextlib.contextmanager

@@ -9,12 +9,9 @@ from typing import Any
 import torch
 
 from evaluator.cards import KNOWN
+from evaluator.trace.kernels import kernels_of
 from evaluator.worker.targets.codegen.compiling import Codegen
 from evaluator.worker.targets.codegen.patching import patched
-
-
-class Taken(Codegen):
-    """A compiler that also keeps each kernel's source as Inductor hands it over."""
 
 
 @contextmanager
@@ -34,18 +31,26 @@ def generated(function: Callable[..., Any], *args: Any, card: str = "h100", **op
 
 
 @contextmanager
-def sources() -> Iterator[dict[str, str]]:
-    """Inside, the sources of generated kernels by name, as they are handed over."""
+def modules() -> Iterator[list[str]]:
+    """Inside, the modules that Inductor generates, as text, in order."""
     from torch._inductor.codecache import PyCodeCache
 
-    found: dict[str, str] = {}
+    found: list[str] = []
     write = PyCodeCache.write.__func__  # type: ignore[attr-defined]
 
     def written(cls: Any, code: str, *args: Any, **kwargs: Any) -> Any:
-        from evaluator.trace.kernels import kernels_of
-
-        found.update({one.name: one.source for one in kernels_of(code) if one.source is not None})
+        found.append(code)
         return write(cls, code, *args, **kwargs)
 
     with patched(PyCodeCache, "write", classmethod(written)):
         yield found
+
+
+@contextmanager
+def sources() -> Iterator[dict[str, str]]:
+    """The sources of the kernels that are generated inside, by name; there once it is left."""
+    found: dict[str, str] = {}
+    with modules() as generated_modules:
+        yield found
+    for code in generated_modules:
+        found.update({one.name: one.source for one in kernels_of(code) if one.source is not None})

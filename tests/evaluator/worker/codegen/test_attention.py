@@ -13,7 +13,7 @@ from evaluator.worker.errors import Unsupported
 from evaluator.worker.targets.codegen import attention_rules
 from evaluator.worker.targets.codegen.attention_rules import Call, choose
 from evaluator.worker.targets.codegen.card import Card
-from tests.evaluator.worker.codegen.generating import compiler
+from tests.evaluator.worker.codegen.generating import compiler, modules
 
 
 def call(dtype: torch.dtype = torch.bfloat16, **changes: Any) -> Call:
@@ -106,8 +106,6 @@ def test_a_choice_says_why_the_others_were_not_taken() -> None:
 def test_the_graph_has_the_cards_operator_and_the_cpu_its_values_and_gradients(
     dtype: torch.dtype, masked: bool, grouped: bool, operator: str
 ) -> None:
-    from tests.evaluator.worker.codegen.generating import sources
-
     def attends(query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
         return functional.scaled_dot_product_attention(query, key, key, attn_mask=mask, enable_gqa=grouped)
 
@@ -115,22 +113,10 @@ def test_the_graph_has_the_cards_operator_and_the_cpu_its_values_and_gradients(
     query = torch.randn(2, 4, 12, 16, generator=generator).to(dtype).requires_grad_()
     key = torch.randn(2, 2 if grouped else 4, 20, 16, generator=generator).to(dtype).requires_grad_()
     mask = torch.ones(12, 20, dtype=torch.bool).tril(5) if masked else None
-    modules: list[str] = []
-    with compiler("a100") as codegen, sources() as _:
-        from torch._inductor.codecache import PyCodeCache
-
-        write = PyCodeCache.write.__func__  # type: ignore[attr-defined]
-
-        def kept(cls: Any, code: str, *args: Any, **kwargs: Any) -> Any:
-            modules.append(code)
-            return write(cls, code, *args, **kwargs)
-
-        from evaluator.worker.targets.codegen.patching import patched
-
-        with patched(PyCodeCache, "write", classmethod(kept)):
-            out = codegen.compile(attends, {})(query, key, mask)
-            found = torch.autograd.grad(out.float().square().sum(), (query, key))
-    forward, backward = modules
+    with compiler("a100") as codegen, modules() as generated_modules:
+        out = codegen.compile(attends, {})(query, key, mask)
+        found = torch.autograd.grad(out.float().square().sum(), (query, key))
+    forward, backward = generated_modules
     assert f"torch.ops.aten.{operator}.default(" in forward
     assert f"torch.ops.aten.{operator}_backward.default(" in backward
     eager = attends(query, key, mask)

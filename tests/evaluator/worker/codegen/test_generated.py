@@ -12,7 +12,7 @@ from torch.nn import functional
 from evaluator.cards import KNOWN
 from evaluator.worker.errors import Unsupported, status_of
 from evaluator.worker.targets.codegen.compiling import Codegen
-from tests.evaluator.worker.codegen.generating import compiler, generated
+from tests.evaluator.worker.codegen.generating import compiler, generated, sources
 
 pytestmark = pytest.mark.slow
 
@@ -105,8 +105,6 @@ def test_an_operator_made_of_others_is_generated_by_a_build_without_cuda_too() -
 
 
 def test_two_cards_have_code_of_their_own() -> None:
-    from tests.evaluator.worker.codegen.generating import sources
-
     def summed(x: torch.Tensor) -> torch.Tensor:
         return x.sum()
 
