@@ -36,7 +36,7 @@ def run(request: Record, writer: RecordWriter) -> None:
     card = Card(request["card"])
     kept = Path(request["builds_dir"])
     kept.mkdir(parents=True, exist_ok=True)
-    made_by = versions()
+    made_by = versions(card)
     writer.write({"kind": "stage", "stage": "build", "bucket": request["buckets"][0], "probe": "build"})
     builds = _build_all(manifest["kernels"], card, kept, made_by)
     for bucket in request["buckets"]:

@@ -133,10 +133,13 @@ def _arch(ptx: str) -> str | None:
     return next((words[1].rstrip(",") for words in lines if words[:1] == [".target"]), None)
 
 
-def versions() -> dict[str, str | None]:
-    """Versions of what builds: ``triton``, and the ``ptxas`` that comes with it (None if it does not say)."""
+def versions(card: Card) -> dict[str, str | None]:
+    """Versions of what builds for the card: ``triton``, and the ``ptxas`` it takes there (None if it does not say).
+
+    Triton comes with two of them; cards of capability 10.0 and later have one of their own.
+    """
     triton = internals.get_module("triton")
-    tool = Path(triton.__file__).parent / "backends/nvidia/bin/ptxas"
+    tool = internals.get("triton.backends.nvidia.compiler:get_ptxas")(card.arch).path
     try:
         said = subprocess.run(
             [tool, "--version"], capture_output=True, text=True, timeout=60, check=True

@@ -14,7 +14,7 @@ import triton
 
 from evaluator.cards import KNOWN
 from evaluator.worker.probes import build as probe
-from evaluator.worker.targets.codegen.build import Refused, build
+from evaluator.worker.targets.codegen.build import Refused, build, versions
 from evaluator.worker.targets.codegen.card import Card
 from evaluator.worker.targets.codegen.cubin import machine_code_hash, usage_from_ptxas
 from tests.evaluator.worker.codegen.generating import generated, sources
@@ -113,6 +113,13 @@ def test_ptxas_and_the_binary_agree_and_the_hash_is_of_the_machine_code(tmp_path
     import hashlib
 
     assert made["sass_hash"] == hashlib.sha256(code).hexdigest()
+
+
+@pytest.mark.parametrize(("card", "tool"), [("h100", "ptxas"), ("b200", "ptxas-blackwell")])
+def test_the_version_is_of_the_ptxas_that_builds_for_the_card(card: str, tool: str) -> None:
+    said = subprocess.run([TOOLS / tool, "--version"], capture_output=True, text=True, check=True).stdout
+    (release,) = re.findall(r"release [\d.]+, V([\d.]+)", said)
+    assert versions(Card(KNOWN[card])) == {"triton": triton.__version__, "ptxas": release}
 
 
 def test_what_is_no_binary_has_no_hash() -> None:
