@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app import comparing, state
 from app.data import Database, read
@@ -21,21 +22,37 @@ def open_why(
 
     ``machine``: where it was measured, if that is not sure to be the one that Why shows at first.
     """
-    # The comparison goes along, so that the browser's Back finds it where it was.
+    # The comparison goes along, so that the browser's Back finds it where it was; the whole cell, because a filter that
+    # is left to its widget comes into the URL in a step of its own, and Back to the step before is another workload.
     sides = {key: value for key in comparing.KEYS if (value := state.asked(key)) is not None}
     asked = {**sides, **cell_query(database, cell), "e": str(evaluation)}
     if other is not None and other != evaluation:
         asked["vs"] = str(other)
     if machine is not None and machine != read(database, history.machines)["machine"].iloc[0]:
         asked["machine"] = machine
-    st.switch_page("views/why.py", query_params=asked)
+    _go("views/why.py", asked)
 
 
 def open_workload(database: Database, cell: CellName) -> None:
     """Go to the history of a cell's workload over torch versions."""
     sides = {key: value for key in comparing.KEYS if (value := state.asked(key)) is not None}
     asked = {**sides, **cell_query(database, cell), "b": cell.bucket}
-    st.switch_page("views/workload.py", query_params=asked)
+    _go("views/workload.py", asked)
+
+
+def _go(page: str, asked: dict[str, str]) -> None:
+    """Go to a page with these values in its URL.
+
+    Streamlit refuses values that a widget of this page is bound to, and would itself add them a step later: for good,
+    as steps that Back comes to. There is no public way of letting go of them.
+    """
+    context = get_script_run_ctx()
+    assert context is not None  # a page is being run
+    with context.session_state.query_params() as bound:
+        for key in asked:
+            if (binding := bound.get_binding_for_param(key)) is not None:
+                bound.unbind_widget(binding.widget_id)
+    st.switch_page(page, query_params=asked)
 
 
 def cell_query(database: Database, cell: CellName) -> dict[str, str]:

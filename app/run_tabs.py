@@ -9,10 +9,11 @@ import pandas as pd
 import streamlit as st
 
 from app import files as kept_files
-from app import tables, theme
+from app import links, tables, theme
 from app.data import Database, read
 from app.findings import note
 from db.queries import run_details
+from evaluator.verdicts.sides import CellName
 from evaluator.verdicts.words import is_codegen
 
 SAMPLES_A_PAGE: Final = 200
@@ -59,9 +60,8 @@ def cells(database: Database, run: int) -> None:
     )
     if row is not None:
         picked = shown.iloc[row]
-        where = {"w": picked["workload"], "target": picked["target"], "variant": picked["variant"]}
-        where |= {"b": picked["bucket"], "e": str(picked["evaluation"])}
-        st.switch_page("views/why.py", query_params=where)
+        cell = CellName(picked["workload"], picked["bucket"], picked["variant"], picked["target"])
+        links.open_why(database, cell, int(picked["evaluation"]))
 
 
 def with_words(found: pd.DataFrame) -> pd.DataFrame:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
-from app import choices, empty, state, tables, theme
+from app import choices, empty, links, state, tables, theme
 from app.data import Database, read
 from app.findings import note
 from app.workload import panels, since
@@ -13,15 +12,17 @@ from app.workload.columns import columns
 from app.workload.frames import in_order, remarks
 from app.workload.panels import PARTS, REPLICAS, Shown
 from db.queries import history, versions
+from evaluator.verdicts.sides import CellName
 from evaluator.verdicts.words import is_codegen
 
 
-def open_evaluation(newest: pd.DataFrame, evaluation: float | None) -> None:
-    """Go to the evidence of an evaluation (a browser knows no integers); the shared filters go with it."""
-    found = newest[newest["evaluation"] == evaluation]
+def open_evaluation(shown: Shown, filters: state.Filters, evaluation: float | None) -> None:
+    """Go to the evidence of an evaluation (a browser knows no integers)."""
+    found = shown.newest[shown.newest["evaluation"] == evaluation]
     if not found.empty:
         row = found.iloc[0]
-        st.switch_page("views/why.py", query_params={"b": row["bucket"], "e": str(row["evaluation"])})
+        cell = CellName(filters.workload, row["bucket"], filters.variant, filters.target)
+        links.open_why(shown.database, cell, int(row["evaluation"]), machine=filters.machine)
 
 
 def table(part: str, shown: Shown) -> int | None:
@@ -71,9 +72,9 @@ def page(database: Database) -> None:
     if is_codegen(filters.target) and part not in panels.WITHOUT_A_RUN:
         st.info(theme.NOTHING_RAN)
     else:
-        open_evaluation(newest, panels.draw(part, shown))
+        open_evaluation(shown, filters, panels.draw(part, shown))
     st.caption(" ".join(remarks(found, newest, filters.choices.older, replicas=part in REPLICAS)))
-    open_evaluation(newest, table(part, shown))
+    open_evaluation(shown, filters, table(part, shown))
 
 
 page(state.database())

@@ -5,10 +5,12 @@ from __future__ import annotations
 import streamlit as st
 from sqlalchemy import Connection
 
+from app import links
 from app.data import Database, read, resting
 from app.state import Filters
 from app.workload.first_bad import FirstBad, first_bad, said
 from db.queries import history, newest, steps
+from evaluator.verdicts.sides import CellName
 
 
 def draw(database: Database, filters: Filters, versions: int) -> None:
@@ -21,8 +23,8 @@ def draw(database: Database, filters: Filters, versions: int) -> None:
         st.markdown(said(found, versions), width="stretch")
         if found.worse and st.button("Why?", key="first-bad", help="Both versions beside each other"):
             first = found.worse[0]
-            asked = {"b": first.bucket, "e": str(first.evaluation), "vs": str(first.base_evaluation)}
-            st.switch_page("views/why.py", query_params=asked)
+            cell = CellName(filters.workload, first.bucket, filters.variant, filters.target)
+            links.open_why(database, cell, first.evaluation, first.base_evaluation, machine=filters.machine)
 
 
 def _found(reads: Connection, definition: int, *, target: str, variant: str, machine: str) -> FirstBad:

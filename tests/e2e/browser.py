@@ -27,6 +27,12 @@ IN_BROWSER = [
 ]
 # A machine under load redraws slowly; nothing here judges speed.
 PATIENCE_MS = 60_000
+# Keeps each address that the page makes a step for the browser's Back.
+KEEP_STEPS = """
+window.stepsForBack = [];
+const push = history.pushState.bind(history);
+history.pushState = (state, title, address) => { window.stepsForBack.push(String(address)); push(state, title, address); };
+"""
 LOCAL = {"localhost", "127.0.0.1", "::1", ""}
 
 
@@ -46,6 +52,7 @@ class Watched:
 
     def __post_init__(self) -> None:
         self.page.set_default_timeout(PATIENCE_MS)
+        self.page.add_init_script(KEEP_STEPS)
         self.page.on("pageerror", lambda error: self.errors.append(f"page error: {error}"))
         self.page.on("console", self._console)
         self.page.on("request", self._request)
@@ -73,7 +80,12 @@ class Watched:
 
     def query(self) -> dict[str, str]:
         """The values in the URL."""
-        return {key: values[0] for key, values in parse_qs(urlsplit(self.page.url).query).items()}
+        return values(self.page.url)
+
+    def steps(self) -> list[dict[str, str]]:
+        """The values of each address that was made a step for Back since the page was visited, the oldest first."""
+        pushed: list[str] = self.page.evaluate("() => window.stepsForBack")
+        return [values(address) for address in pushed]
 
     def visit(self, url: str) -> None:
         self.page.goto(url)
@@ -85,6 +97,11 @@ class Watched:
             "n => document.querySelectorAll('[data-testid=\"stVegaLiteChart\"] :is(canvas, svg)').length >= n",
             arg=count,
         )
+
+
+def values(address: str) -> dict[str, str]:
+    """The values in an address."""
+    return {key: several[0] for key, several in parse_qs(urlsplit(address).query).items()}
 
 
 def free_port() -> int:

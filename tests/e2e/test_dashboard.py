@@ -51,6 +51,7 @@ def test_runs_then_a_row_to_its_evidence(watched: Watched, url: str) -> None:
     watched.settle()
     asked = watched.query()
     assert (asked["w"], asked["e"]) == ("graphs.breaks", "141")
+    assert {step.get("w") for step in watched.steps() if "e" in step} == {"graphs.breaks"}
     assert "2 graph break sites" in watched.page.inner_text('[data-testid="stMain"]')
 
 
@@ -152,6 +153,8 @@ def test_a_count_opens_its_evaluation_and_back_finds_the_part(watched: Watched, 
     watched.page.wait_for_url("**/why?**")
     watched.settle()
     assert watched.query()["b"] == "n=128"
+    # Whichever of these steps Back comes to, and that depends on how fast the page is, it is about this workload.
+    assert {step.get("w") for step in watched.steps()} == {"graphs.breaks"}
     watched.page.go_back()
     watched.page.get_by_role("heading", name="graphs.breaks", exact=True).wait_for()
     watched.settle()
