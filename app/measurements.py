@@ -30,6 +30,7 @@ def times(database: Database, record: EvaluationRecord) -> None:
     shown = found.assign(
         title=[theme.metric_title(metric) for metric in found["metric"]],
         unit=[theme.metric_unit(metric) for metric in found["metric"]],
+        includes=[theme.metric_includes(metric) for metric in found["metric"]],
         **{name: [theme.number(v, 4) for v in found[name]] for name in ("median", "lo", "hi", "min", "max")},
     )
     columns = {
@@ -42,6 +43,7 @@ def times(database: Database, record: EvaluationRecord) -> None:
         "max": tables.text("most", width=80),
         "replicas": tables.whole("replicas", width=70),
         "samples": tables.whole("samples", width=70),
+        "includes": tables.text("what it includes", width=420),
     }
     tables.show(
         shown,
@@ -49,7 +51,8 @@ def times(database: Database, record: EvaluationRecord) -> None:
         key=f"times-{record.id}",
         rows=20,
         csv="metrics.csv",
-        caption="Medians over the replicas; a replica's value is the median of its rounds.",
+        caption="Medians over the replicas; a replica's value is the median of its rounds, each the mean of a batch of calls. "
+        "Times by different clocks are never added up.",
     )
 
 

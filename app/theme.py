@@ -84,6 +84,14 @@ METRIC_TITLES: Final[dict[str, str]] = {
     "compiled.wall_ms": "Compiled call",
     "eager.stream_ms": "Eager call, on the device",
     "compiled.stream_ms": "Compiled call, on the device",
+    "eager.host_ms": "Eager call, submission",
+    "compiled.host_ms": "Compiled call, submission",
+    "eager.flushed_ms": "Eager call, L2 flushed",
+    "compiled.flushed_ms": "Compiled call, L2 flushed",
+    "eager.cpu_ms": "Eager call, processor time",
+    "compiled.cpu_ms": "Compiled call, processor time",
+    "eager.latency_ms": "Request, eager",
+    "compiled.latency_ms": "Request, compiled",
     "walk.first_call_s": "First call in the walk",
     "compile.dynamo_s": "Dynamo",
     "compile.aot_autograd_s": "AOTAutograd",
@@ -177,6 +185,11 @@ def metric_title(metric: str) -> str:
 def metric_unit(metric: str) -> str:
     """The declared unit: ``s``, ``ms``, ``MB``, ``1`` (a plain number), or empty if the metric is unknown."""
     return METRICS.get(metric, ("", ""))[0]
+
+
+def metric_includes(metric: str) -> str:
+    """What the metric's numbers include, as it is declared; empty if the metric is unknown."""
+    return METRICS.get(metric, ("", ""))[1]
 
 
 def number(value: float | None, digits: int = 3) -> str:

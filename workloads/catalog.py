@@ -71,7 +71,7 @@ def describe(catalog: Catalog) -> list[dict[str, Any]]:
     """The catalog as JSON-serialisable records, the workloads first, then the problems.
 
     `source` is the text that defines the workload. Where `standalone` is true it runs alone, with torch and
-    `libraries`, and ends with `build`, `inputs` and, if the workload has one, `check` defined; where it is
+    `libraries`, and ends with `build`, `inputs` and, if the workload has them, `check` and `request` defined; where it is
     false, `standalone_reason` says why and `source` is the whole file.
     """
     described = [_describe(workload) for workload in catalog.workloads.values()]

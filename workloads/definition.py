@@ -22,12 +22,13 @@ class DefinitionText:
 
 
 def definition_text(workload: Workload) -> DefinitionText:
-    """The stand-alone text of `build`, `inputs` and `check` with all they use, or else the whole file."""
+    """The stand-alone text of `build`, `inputs`, `check` and `request` with all they use, or else the whole file."""
     if workload.form == "plain":
         return DefinitionText(_file_text(workload), None)
     parts: dict[str, object] = {"build": workload.build, "inputs": workload.inputs}
-    if workload.check is not None:
-        parts["check"] = workload.check
+    for role in ("check", "request"):
+        if getattr(workload, role) is not None:
+            parts[role] = getattr(workload, role)
     try:
         return DefinitionText(standalone_source(parts, workload.place.module), None)
     except NotStandalone as reason:

@@ -119,6 +119,8 @@ class Workload:
     `build(target)` returns the callable or module, once a walk. `inputs(params, target)` returns fresh
     `(args, kwargs)`. `tolerance`: dtype name (`"float32"`) -> (rtol, atol); a dtype that is absent has the
     default one. `grad`: gradients stay on in an inference call. `calls`: calls a bucket in a walk.
+    `request(fn, args, kwargs, target)` serves one request: it is given what is called and `inputs` made for the host,
+    and returns the output on the host; its time alone is called a latency.
     `check(args, kwargs, output)` raises AssertionError where the output is wrong. `repeats`: calls a timing
     round, None for as many as fill one. `precision`: float32 matrix precision (`"ieee"`, `"tf32"`), set before
     the build. `requires`: as a variant's. `environment`: environment variables that change it. `libraries`: distributions it uses.
@@ -138,6 +140,7 @@ class Workload:
     requires: str | None = None
     tags: frozenset[str] = frozenset()
     check: Callable[[tuple[Any, ...], dict[str, Any], Any], None] | None = None
+    request: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any], Target], Any] | None = None
     repeats: int | None = None
     precision: str | None = None
     environment: tuple[str, ...] = ()

@@ -68,6 +68,7 @@ def workload(
     requires: str | None = None,
     tags: Iterable[str] = (),
     check: Callable[[tuple[Any, ...], dict[str, Any], Any], None] | None = None,
+    request: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any], Target], Any] | None = None,
     repeats: int | None = None,
     precision: str | None = None,
     environment: Sequence[str] = (),
@@ -98,6 +99,7 @@ def workload(
                 requires=requires,
                 tags=frozenset(tags),
                 check=check,
+                request=request,
                 repeats=repeats,
                 precision=precision,
                 environment=tuple(environment),
@@ -171,8 +173,11 @@ def validate(made: Workload) -> None:
     for role in ("build", "inputs"):
         if not callable(getattr(made, role)):
             raise ValueError(f"{role} must be callable, not {type(getattr(made, role)).__name__}")
-    if made.check is not None and not callable(made.check):
-        raise ValueError(f"check must be callable, not {type(made.check).__name__}")
+    for role in ("check", "request"):
+        if getattr(made, role) is not None and not callable(getattr(made, role)):
+            raise ValueError(f"{role} must be callable, not {type(getattr(made, role)).__name__}")
+    if made.request is not None and made.training:
+        raise ValueError("a workload that trains serves no request: leave out request or training")
     for field_name, value in (("calls", made.calls), ("repeats", made.repeats)):
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
             raise ValueError(f"{field_name} must be a whole number of at least 1, not {value!r}")

@@ -40,6 +40,7 @@ def times(database: Database, sides: Sides) -> None:
         "verdict": tables.text("verdict", width=130),
         "replicas": tables.text("replicas", width=70),
         "why": tables.text("why", width=380),
+        "includes": tables.text("what it includes", width=420),
     }
     tables.show(
         found,

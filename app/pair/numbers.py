@@ -60,7 +60,7 @@ def phase_parts(summaries: pd.DataFrame) -> list[tuple[str, float]]:
 
 
 def metrics(base: EvaluationRecord, candidate: EvaluationRecord, cell: CellVerdict) -> pd.DataFrame:
-    """One row a metric that a side measured: metric, unit, base, candidate (medians), change, verdict, replicas, why.
+    """One row a metric that a side measured: metric, unit, base, candidate (medians), change, verdict, replicas, why, includes.
 
     ``change`` is the verdict's ratio with its interval; where no verdict is given, the ratio of the medians alone.
     """
@@ -84,9 +84,10 @@ def metrics(base: EvaluationRecord, candidate: EvaluationRecord, cell: CellVerdi
                     theme.count(side["replicas"] if side else None) for side in (one, other)
                 ),
                 "why": (phrases.reasons(finding.reasons) or None) if finding else None,
+                "includes": theme.metric_includes(metric),
             }
         )
-    names = ("metric", "unit", "base", "candidate", "change", "verdict", "replicas", "why")
+    names = ("metric", "unit", "base", "candidate", "change", "verdict", "replicas", "why", "includes")
     return pd.DataFrame(rows, columns=list(names), dtype="object")
 
 

@@ -20,6 +20,8 @@ from app.workload.measures import Frames
 from db.queries import history
 
 TIMES: Final = ("compile.cold_s", "compile.warm_cache_s")
+# Of one request; only of workloads that serve some.
+REQUESTS: Final = ("eager.latency_ms", "compiled.latency_ms")
 CALLS: Final = (("eager.stream_ms", "compiled.stream_ms"), ("eager.wall_ms", "compiled.wall_ms"))
 PHASES: Final = (
     *("compile.cold_s", "compile.dynamo_s", "compile.aot_autograd_s", "compile.inductor_s"),
@@ -30,7 +32,7 @@ MEMORY: Final = (
 )
 # Part -> what it answers; the first is shown at first.
 PARTS: Final = {
-    "Times": "Cold and warm-cache compile, eager and compiled calls.",
+    "Times": "Cold and warm-cache compile, eager and compiled calls, and requests where the workload serves some.",
     "Pays off": "What compiling brings: eager over compiled, and after how many calls the cold compile is won back.",
     "Phases": "Where the cold compiles of a bucket went.",
     "Graphs": "Graph breaks (sites) and recompiles of each bucket's walk.",
@@ -91,8 +93,14 @@ class Shown:
 
     def calls(self) -> tuple[str, str]:
         """Eager's and the compiled call's time: the device's clock where it was read."""
-        known = set(self.summary(*CALLS[0], *CALLS[1])["metric"])
-        return CALLS[0] if known & set(CALLS[0]) else CALLS[1]
+        return CALLS[0] if self._timed() & set(CALLS[0]) else CALLS[1]
+
+    def serves(self) -> bool:
+        """Whether requests were timed."""
+        return bool(self._timed() & set(REQUESTS))
+
+    def _timed(self) -> set[str]:
+        return set(self.summary(*CALLS[0], *CALLS[1], *REQUESTS)["metric"])
 
 
 @dataclass(frozen=True)
@@ -112,9 +120,11 @@ def draw(part: str, shown: Shown) -> float | None:
 
 
 def _times(shown: Shown) -> float | None:
-    calls = shown.calls()
-    panels = _measured(shown, (*TIMES, *calls))
-    return _histories(shown, panels[:2], _on_one_axis(panels[2:]))
+    panels = _measured(shown, (*TIMES, *shown.calls()))
+    rows = [panels[:2], _on_one_axis(panels[2:])]
+    if shown.serves():
+        rows.append(_on_one_axis(_measured(shown, REQUESTS)))
+    return _histories(shown, *rows)
 
 
 def _pays(shown: Shown) -> float | None:

@@ -39,6 +39,8 @@ PROBE_OF: Final[dict[str, tuple[str, str | None]]] = {
     "compiled.wall_ms": ("timing", None),
     "eager.stream_ms": ("timing", None),
     "compiled.stream_ms": ("timing", None),
+    "eager.latency_ms": ("timing", None),
+    "compiled.latency_ms": ("timing", None),
     "compile.host_peak_mb": ("compile", "cold"),
     "compile.children_peak_mb": ("compile", "cold"),
     "eager.host_peak_mb": ("memory", None),

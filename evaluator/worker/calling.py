@@ -11,7 +11,7 @@ import contextlib
 import copy
 import random
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 # Cotangents are drawn from the eighths in [-1, 1] without 0: each is exact in every float dtype down to
 # float8, so a float64 reference receives the very same numbers as a bfloat16 run.
 _COTANGENT_STEPS: Final = 8
+
+# Modes of torch.compile that record CUDA graphs.
+_GRAPH_MODES: Final = ("reduce-overhead", "max-autotune")
 
 _NUMPY_SEED_LIMIT: Final = 2**32
 
@@ -214,6 +217,14 @@ def set_precision(precision: str) -> None:
         raise WorkloadError(f"this torch can't set the float32 precision {precision!r}: {error}") from error
     if any(value != precision for value in kept):
         raise WorkloadError(f"this torch did not keep the float32 precision {precision!r}: it reads {kept}")
+
+
+def uses_cuda_graphs(options: Mapping[str, Any], target: Target) -> bool:
+    """Whether these arguments of torch.compile make it record CUDA graphs on this target, which it replays later."""
+    asked = options.get("mode") in _GRAPH_MODES or bool(
+        (options.get("options") or {}).get("triton.cudagraphs")
+    )
+    return asked and target.device.startswith("cuda")
 
 
 def begin_step(target: Target | None) -> None:

@@ -93,11 +93,26 @@ METRICS: Final[dict[str, tuple[str, str]]] = {
     "compiled.cpu_ms": ("ms", "processor time of one compiled call, all threads"),
     "eager.host_ms": (
         "ms",
-        "submission of one eager call; only where the host returns before the device is done",
+        "batch mean of one eager call's submission, by the host's clock; the device is not done then; NULL on CPU",
     ),
-    "compiled.host_ms": ("ms", "submission of one compiled call; only where the host returns first"),
-    "eager.stream_ms": ("ms", "device events around the batch, eager; NULL on CPU"),
-    "compiled.stream_ms": ("ms", "device events around the batch, compiled; NULL on CPU"),
+    "compiled.host_ms": ("ms", "the same of one compiled call"),
+    "eager.stream_ms": (
+        "ms",
+        "batch mean of one eager call between two events on its stream, by the device's clock, gaps included; NULL on CPU",
+    ),
+    "compiled.stream_ms": ("ms", "the same of one compiled call"),
+    "eager.flushed_ms": (
+        "ms",
+        "mean of one eager call between two events of its own, each after a flush of the device's L2 cache, the flush not "
+        "timed; only on CUDA",
+    ),
+    "compiled.flushed_ms": ("ms", "the same of one compiled call"),
+    "eager.latency_ms": (
+        "ms",
+        "one request of the workload served by eager, from its input on the host to its output on the host; only where the "
+        "workload has `request`",
+    ),
+    "compiled.latency_ms": ("ms", "the same served by the compiled callable"),
     "eager.host_peak_mb": ("MB", "growth of peak resident memory over steady eager calls"),
     "compiled.host_peak_mb": ("MB", "growth of peak resident memory over steady compiled calls"),
     "accuracy.rmse_fp64": ("1", "root mean square error of the compiled outputs to float64, worst leaf"),

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 WORKLOAD_ERRORS: Final = (BaseException,)
 
 
+# Under CUDA graphs the first call warms up, the second records, the third replays.
+_CUDA_GRAPH_CALLS: Final = 3
 # In these a compiled callable was called.
 _COMPILED_STAGES: Final = ("compile", "call")
 
@@ -70,6 +72,12 @@ class ProbeSession:
     def options(self) -> dict[str, Any]:
         """The arguments of torch.compile."""
         return dict(self.variant.options)
+
+    @property
+    def calls(self) -> int:
+        """Calls of a bucket in a walk: as the workload says, and at least until a CUDA graph is replayed."""
+        graphs = calling.uses_cuda_graphs(self.options, self.target)
+        return max(self.workload.calls, _CUDA_GRAPH_CALLS if graphs else 1)
 
     def stage(self, stage: str, bucket: Bucket | None = None, probe: str | None = None) -> None:
         """Say what begins now, so that a process that dies here is known to have died here."""

@@ -95,6 +95,7 @@ SHAPES: dict[str, list[list[tuple[int, ...]]]] = {
     "outputs.tree": [[(rows, 44), (rows,), (), (rows,)] for rows in (21, 63, 105)],
     "outputs.integers": [[(23, 44), (23, 44)], [(69, 44), (69, 44)], [(115, 44), (115, 44)]],
     "outputs.spectrum": [[(25, 23)], [(75, 23)], [(125, 23)]],
+    "serving.ranking": [[(100,)], [(400,)], [(400,)]],
     "shapes.one_then_many": [[(1, 64)], [(14, 64)], [(50, 64)]],
     "shapes.static_over_the_limit": [[(rows, 64)] for rows in range(3, 20, 2)],
     # Rows over eight, rounded up.

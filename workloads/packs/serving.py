@@ -1,7 +1,8 @@
-"""What a server does between requests that come and go. Needs CUDA, as the streams do that it works on."""
+"""What a server does: one request from the host to the host, and decoding between requests that come and go."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -9,7 +10,48 @@ from torch import nn
 
 from workloads.registry import Target, workload
 
-WIDTH, WORDS, MOST_REQUESTS = 64, 500, 8
+WIDTH, WORDS, MOST_REQUESTS, SHOWN = 64, 500, 8, 3
+
+
+class Ranking(nn.Module):
+    """How well each candidate fits what a user did last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.items = nn.Embedding(WORDS, WIDTH)
+        self.user = nn.Sequential(nn.Linear(WIDTH, 2 * WIDTH), nn.ReLU(), nn.Linear(2 * WIDTH, WIDTH))
+
+    def forward(self, history: torch.Tensor, candidates: torch.Tensor) -> torch.Tensor:
+        user = self.user(self.items(history).mean(dim=0))
+        return torch.sigmoid(self.items(candidates) @ user)
+
+
+def visit(bucket: dict[str, Any], target: Target) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    drawn = (torch.randint(WORDS, (bucket[name],)) for name in ("history", "candidates"))
+    return tuple(one.to(target.device) for one in drawn), {}
+
+
+def best(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], target: Target) -> list[int]:
+    """What the user is shown: the places of the best candidates, as numbers on the host."""
+    scores = fn(*(one.to(target.device) for one in args))
+    return list(scores.topk(SHOWN).indices.tolist())
+
+
+@workload(
+    "serving.ranking",
+    inputs=visit,
+    buckets=[
+        {"history": 20, "candidates": 100},
+        {"history": 20, "candidates": 400},
+        {"history": 100, "candidates": 400},
+    ],
+    request=best,
+    tags=["standard", "dynamic"],
+)
+def ranking(target: Target) -> nn.Module:
+    """A recommender scores candidates for one user: lookups, a small network and a product, served request by request; a
+    change is the price of a request, in which the host's part is the larger one."""
+    return Ranking().to(target.device)
 
 
 class Serving(nn.Module):

@@ -54,7 +54,7 @@ def _eager(session: ProbeSession, built: Any, visits: list[Visit]) -> None:
     for visit in visits:
         stage = "inputs"
         try:
-            for _ in range(session.workload.calls):
+            for _ in range(session.calls):
                 stage = "inputs"
                 args, kwargs = _inputs(session, visit)
                 visit.coarsest = coarser(visit.coarsest, coarsest_dtype(built, args, kwargs))
@@ -168,7 +168,7 @@ def _visit_compiled(
     accuracy = BucketAccuracy(visit.rules(session))
     stage = "inputs"
     try:
-        for call in range(session.workload.calls):
+        for call in range(session.calls):
             stage = "inputs"
             args, kwargs = _inputs(session, visit)
             stage = "compile" if call == 0 else "call"

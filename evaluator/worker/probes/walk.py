@@ -34,8 +34,6 @@ from evaluator.worker.walked import BucketWalk, CompileCount
 if TYPE_CHECKING:
     from workloads.registry import Bucket
 
-# Under CUDA graphs call 1 warms, 2 records, 3 replays.
-_CUDA_GRAPH_CALLS: Final = 3
 _OUTPUTS: Final = (1, 2)
 _REGION: Final = re.compile(r"Torch-Compiled Region: (\d+/\d+)")
 
@@ -100,7 +98,7 @@ def _visit(
 ) -> None:
     """One visit of a bucket: its calls, each with fresh inputs, each ready before the next begins."""
     bucket = walk.bucket
-    for call in range(_calls(session)):
+    for call in range(session.calls):
         stage = "inputs"
         try:
             session.stage(stage, bucket)
@@ -130,13 +128,6 @@ def _mark(session: ProbeSession, bucket: Bucket, walk: int, call: int, trace_dir
     """Say where in the log a call begins. What is called after the walks belongs to walk 3, which is none."""
     start = trace_offset(trace_dir) if trace_dir else 0
     session.emit({"kind": "segment", "bucket": bucket.name, "walk": walk, "call": call, "start": start})
-
-
-def _calls(session: ProbeSession) -> int:
-    uses_graphs = session.options.get("mode") in ("reduce-overhead", "max-autotune") and (
-        session.target.name == "cuda"
-    )
-    return max(session.workload.calls, _CUDA_GRAPH_CALLS if uses_graphs else 1)
 
 
 def _versions(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, int]:

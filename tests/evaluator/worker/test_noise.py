@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from evaluator.worker.probes.timing import _is_noisy
 from evaluator.worker.protocol import Sample
+from evaluator.worker.rounds import _is_noisy
 
 
 def rounds(*values: float) -> list[Sample]:

@@ -1,0 +1,112 @@
+"""The rounds of a timing: batches of both sides in turns, and the samples they leave."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from evaluator.worker.intervals import Interval, Timer
+from evaluator.worker.protocol import Sample
+from evaluator.worker.sides import Inputs, Side
+from evaluator.worker.walked import CompileCount
+
+# metric of a round -> the part of an interval that it is.
+_PARTS: Final = {"wall_ms": "wall_s", "cpu_ms": "cpu_s", "host_ms": "host_s", "stream_ms": "stream_s"}
+# Those that only a device has which goes on after a call returned.
+DEVICE_PARTS: Final = ("host_ms", "stream_ms")
+# A process whose middle half of rounds spreads over more than this part of their median tells little by it.
+_NOISY_SPREAD: Final = 0.2
+_LEAST_ROUNDS_TO_JUDGE: Final = 4
+
+
+@dataclass(frozen=True)
+class Qualities:
+    """What qualifies all rounds of a side: flags by metric, and why there is no number of some metrics."""
+
+    flags: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """How rounds are made: ``repeats`` calls in each, on inputs of their own where calls change them (``mutates``)."""
+
+    timer: Timer
+    count: CompileCount
+    repeats: int
+    mutates: bool
+
+    def inputs(self, side: Side) -> list[Inputs]:
+        """What one batch of a side is called with, made outside every clock."""
+        return [side.fresh() for _ in range(self.repeats)] if self.mutates else [side.held] * self.repeats
+
+    def measure(self, sides: Sequence[Side], rounds: int, qualities: Mapping[str, Qualities]) -> list[Sample]:
+        """The samples of all rounds; ``qualities`` by mode."""
+        samples: list[Sample] = []
+        for number in range(rounds):
+            # The order turns each round, so that a drift of the machine meets both sides alike.
+            for side in sides if number % 2 == 0 else reversed(sides):
+                inputs = self.inputs(side)
+                before = self.count.total
+                gc.collect()
+                gc.disable()
+                try:
+                    with side.ready():
+                        interval = self.timer.batch(partial(side.submit, inputs), side.streams)
+                finally:
+                    gc.enable()
+                void = ("compiled_in_region",) if self.count.total != before else ()
+                samples += self._samples(side.mode, number, interval, qualities[side.mode], void)
+        for side in sides:
+            samples += missing((side.mode,), qualities[side.mode].missing)
+        return _noise_marked(samples, [side.mode for side in sides])
+
+    def _samples(
+        self, mode: str, number: int, interval: Interval, quality: Qualities, void: Sequence[str]
+    ) -> list[Sample]:
+        """What a round leaves. One that compiled measured the compiler, and has no value."""
+        return [
+            {
+                "metric": f"{mode}.{name}",
+                "round": number,
+                "value": None if void else getattr(interval, part) * 1e3 / self.repeats,
+                "flags": [*void, *interval.flags, *quality.flags.get(name, ())],
+            }
+            for name, part in _PARTS.items()
+            if name not in quality.missing
+        ]
+
+
+def missing(modes: Sequence[str], why: Mapping[str, str]) -> list[Sample]:
+    """Samples without a value for what was not measured at all: ``why`` names the flag of each metric."""
+    return [
+        {"metric": f"{mode}.{name}", "round": None, "value": None, "flags": [flag]}
+        for mode in modes
+        for name, flag in why.items()
+    ]
+
+
+def nothing(modes: Sequence[str], flag: str) -> list[Sample]:
+    """No number of any metric of a round."""
+    return missing(modes, dict.fromkeys(_PARTS, flag))
+
+
+def _noise_marked(samples: list[Sample], modes: Sequence[str]) -> list[Sample]:
+    noisy = [mode for mode in modes if _is_noisy(samples, mode)]
+    for sample in samples:
+        if sample["metric"].partition(".")[0] in noisy and sample["value"] is not None:
+            sample["flags"] = [*sample["flags"], "noisy"]
+    return samples
+
+
+def _is_noisy(samples: list[Sample], mode: str) -> bool:
+    """Whether the rounds' wall times of a mode spread widely: another process took its turns among them."""
+    values = [s["value"] for s in samples if s["metric"] == f"{mode}.wall_ms" and s["value"] is not None]
+    if len(values) < _LEAST_ROUNDS_TO_JUDGE:
+        return False
+    lower, middle, upper = statistics.quantiles(values, n=4)
+    return upper - lower > _NOISY_SPREAD * middle

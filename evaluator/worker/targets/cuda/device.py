@@ -1,0 +1,84 @@
+"""torch's CUDA device as the timer uses it, and a look at which streams a call works on.
+
+Has not run on a GPU yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_iter
+
+# Twice the largest L2 of today's cards, so that nothing of what a call reads is left there.
+_FLUSH_BYTES: Final = 256 * 1024 * 1024
+
+
+class CudaDevice:
+    """The current CUDA device of this process."""
+
+    def stream(self) -> torch.cuda.Stream:
+        """The stream that work is submitted to now."""
+        return torch.cuda.current_stream()
+
+    def event(self) -> torch.cuda.Event:
+        """A new event that keeps time."""
+        return torch.cuda.Event(enable_timing=True)
+
+    def synchronize(self) -> None:
+        """Hold the host until all streams are done; raises what the device failed with."""
+        torch.cuda.synchronize()
+
+    def join(self, stream: Any, others: Sequence[Any]) -> None:
+        """Make ``stream`` wait for all that ``others`` were given so far."""
+        for other in others:
+            stream.wait_stream(other)
+
+    def idle(self, stream: Any) -> bool:
+        """Whether ``stream`` has done all it was given."""
+        return bool(stream.query())
+
+    def segments(self) -> int | None:
+        """How often memory was taken from the driver so far."""
+        counted = torch.cuda.memory_stats().get("num_device_alloc")
+        return None if counted is None else int(counted)
+
+
+class Flush:
+    """Empties the device's L2 cache by writing over a buffer larger than it."""
+
+    def __init__(self) -> None:
+        self._buffer = torch.empty(_FLUSH_BYTES, dtype=torch.int8, device="cuda")
+
+    def __call__(self) -> None:
+        self._buffer.zero_()
+
+
+class StreamsUsed(TorchDispatchMode):
+    """Counts operators that work on the device, and notes whose stream is neither of ``known``.
+
+    Sees what goes through torch's dispatcher: not what a compiled region or an extension launches by itself.
+    """
+
+    def __init__(self, device: Any, known: Sequence[Any]) -> None:
+        super().__init__()
+        self._device, self._known = device, tuple(known)
+        self.launching = 0
+        self.elsewhere = False
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Run the operator, and note where."""
+        result = func(*args, **(kwargs or {}))
+        # A view moves no data, and `prim` asks what a tensor is.
+        if not func.is_view and func.namespace != "prim" and _on_device((args, kwargs, result)):
+            self.launching += 1
+            self.elsewhere = self.elsewhere or self._device.stream() not in self._known
+        return result
+
+
+def _on_device(tree: Any) -> bool:
+    return any(isinstance(leaf, torch.Tensor) and leaf.is_cuda for leaf in tree_iter(tree))

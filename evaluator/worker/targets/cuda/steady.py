@@ -1,0 +1,93 @@
+"""What a timing on a CUDA device asks for besides its rounds: how it was submitted, and calls that find no cache filled."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from evaluator.worker.protocol import Sample
+from evaluator.worker.rounds import Qualities, Rounds
+from evaluator.worker.sides import Side
+from evaluator.worker.targets.cuda.batches import DeviceTimer, Watched
+from evaluator.worker.targets.cuda.device import Flush, StreamsUsed
+
+FLUSHED: Final = "flushed_ms"
+# Each has an event pair and a flush of its own, which take longer than a short call does.
+_MOST_FLUSHED: Final = 50
+
+
+def looked_at(timer: DeviceTimer, sides: Sequence[Side], rounds: Rounds) -> dict[str, Qualities]:
+    """An untimed batch of each side: what it says of the numbers of all rounds, by mode.
+
+    Which streams are worked on is seen in eager, whose operators torch dispatches one by one, and holds for the
+    compiled side: it is the same program.
+    """
+    found: dict[str, Qualities] = {}
+    elsewhere = False
+    for side in sides:
+        launching = None
+        if side.mode == "eager":
+            launching, elsewhere = _dispatched(timer, side, rounds)
+        inputs = rounds.inputs(side)
+        with side.ready(), _no_collection():
+            idle, seconds = timer.watch([partial(side.submit, [one]) for one in inputs])
+        found[side.mode] = qualities(Watched(idle, seconds, launching, elsewhere))
+    return found
+
+
+def qualities(watched: Watched) -> Qualities:
+    """What an untimed batch says beside the numbers: gaps in the stream's interval, a host held up by the queue, and no
+    stream's interval where work went to a stream that the end does not wait for."""
+    if watched.elsewhere:
+        return Qualities(missing={"stream_ms": "undeclared_stream", FLUSHED: "undeclared_stream"})
+    flags = {}
+    if watched.host_bound:
+        flags["stream_ms"] = ("host_bound",)
+    if watched.queue_full:
+        flags["host_ms"] = ("queue_full",)
+    return Qualities(flags)
+
+
+def flushed(
+    timer: DeviceTimer, sides: Sequence[Side], rounds: Rounds, number: int, by_mode: Mapping[str, Qualities]
+) -> list[Sample]:
+    """Device time of calls that each find the device's L2 cache flushed, a series of its own."""
+    flush = Flush()
+    samples: list[Sample] = []
+    for one in range(number):
+        for side in sides if one % 2 == 0 else reversed(sides):
+            if FLUSHED in by_mode[side.mode].missing:
+                continue
+            inputs = rounds.inputs(side)[:_MOST_FLUSHED]
+            before = rounds.count.total
+            with side.ready(), _no_collection():
+                calls = [partial(side.submit, [each]) for each in inputs]
+                seconds = timer.each(calls, flush, side.streams)
+            void = ["compiled_in_region"] if rounds.count.total != before else []
+            value = None if void else seconds * 1e3
+            samples.append({"metric": f"{side.mode}.{FLUSHED}", "round": one, "value": value, "flags": void})
+    return samples
+
+
+def _dispatched(timer: DeviceTimer, side: Side, rounds: Rounds) -> tuple[int, bool]:
+    """One untimed call of eager: operators that work on the device, and whether any worked on an undeclared stream."""
+    device = timer.device
+    used = StreamsUsed(device, [device.stream(), *side.streams])
+    inputs = rounds.inputs(side)[:1]
+    with side.ready(), used:
+        side.submit(inputs)
+    device.synchronize()
+    return used.launching, used.elsewhere
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

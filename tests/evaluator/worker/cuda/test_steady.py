@@ -1,0 +1,134 @@
+"""What stands beside the numbers of a device's rounds, and the series that a flush makes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+
+from evaluator.worker.protocol import Sample
+from evaluator.worker.rounds import Qualities, Rounds
+from evaluator.worker.sides import Side
+from evaluator.worker.targets.cuda.batches import DeviceTimer, Watched
+from evaluator.worker.targets.cuda.device import StreamsUsed
+from evaluator.worker.targets.cuda.steady import qualities
+from evaluator.worker.walked import CompileCount
+from tests.evaluator.worker.cuda.gpu import Gpu
+
+
+@dataclass
+class Program:
+    """A side whose call is what a test says."""
+
+    mode: str
+    call: Callable[[], Any]
+    streams: Sequence[str] = ()
+    held: Any = field(default_factory=lambda: ((), {}))
+
+    def fresh(self) -> Any:
+        return self.held
+
+    def ready(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def submit(self, inputs: Sequence[Any]) -> None:
+        for _ in inputs:
+            self.call()
+
+
+def rounds(gpu: Gpu, repeats: int) -> tuple[Rounds, SimpleNamespace]:
+    count = SimpleNamespace(total=0)
+    timer = DeviceTimer(gpu, clock=gpu.clock, cpu_clock=gpu.clock)
+    return Rounds(timer, cast(CompileCount, count), repeats, mutates=False), count
+
+
+def sides(*programs: Program) -> list[Side]:
+    return cast(list[Side], list(programs))
+
+
+def of(samples: list[Sample], metric: str) -> list[tuple[float | None, list[str]]]:
+    return [(s["value"], s["flags"]) for s in samples if s["metric"] == metric]
+
+
+def test_a_round_has_three_numbers_a_call() -> None:
+    gpu = Gpu()
+    made, _ = rounds(gpu, repeats=10)
+    both = sides(
+        Program("eager", lambda: gpu.launch(10, 100)), Program("compiled", lambda: gpu.launch(10, 40))
+    )
+    samples = made.measure(both, 2, dict.fromkeys(("eager", "compiled"), Qualities()))
+    # 10 x 10 submitted; 10 until the first begins and 10 x 100 or 10 x 40 of work; microseconds in milliseconds.
+    expected = {"host_ms": (0.010, 0.010), "stream_ms": (0.101, 0.041), "wall_ms": (0.101, 0.041)}
+    for name, (eager, compiled) in expected.items():
+        for mode, value in (("eager", eager), ("compiled", compiled)):
+            assert [v for v, _ in of(samples, f"{mode}.{name}")] == [pytest.approx(value)] * 2, name
+    assert all(sample["flags"] == [] for sample in samples)
+
+
+def test_a_flag_stands_beside_the_number_it_is_about() -> None:
+    gpu = Gpu()
+    made, _ = rounds(gpu, repeats=2)
+    program = sides(Program("eager", lambda: gpu.launch(100, 10)))
+    found = {"eager": qualities(Watched(idle=2, submissions=(1e-4, 1e-4)))}
+    samples = made.measure(program, 1, found)
+    assert {s["metric"]: s["flags"] for s in samples} == {
+        "eager.wall_ms": [],
+        "eager.cpu_ms": [],
+        "eager.host_ms": [],
+        "eager.stream_ms": ["host_bound"],
+    }
+    queued = {"eager": qualities(Watched(idle=0, submissions=(1e-4,) * 2, launching=300))}
+    samples = made.measure(program, 1, queued)
+    assert [s["metric"] for s in samples if s["flags"]] == ["eager.host_ms"]
+    assert of(samples, "eager.host_ms")[0][1] == ["queue_full"]
+
+
+def test_work_on_an_undeclared_stream_leaves_no_stream_time() -> None:
+    gpu = Gpu()
+    made, _ = rounds(gpu, repeats=2)
+    program = sides(Program("eager", lambda: gpu.launch(10, 50, stream="side")))
+    found = {"eager": qualities(Watched(idle=0, submissions=(1e-5,) * 2, elsewhere=True))}
+    samples = made.measure(program, 3, found)
+    assert of(samples, "eager.stream_ms") == [(None, ["undeclared_stream"])]
+    assert of(samples, "eager.flushed_ms") == [(None, ["undeclared_stream"])]
+    assert len(of(samples, "eager.wall_ms")) == 3
+
+
+def test_a_round_that_compiled_has_no_number() -> None:
+    gpu = Gpu()
+    made, count = rounds(gpu, repeats=1)
+
+    def call() -> None:
+        gpu.launch(10, 50)
+        count.total += count.total < 1
+
+    samples = made.measure(sides(Program("eager", call)), 2, {"eager": Qualities()})
+    for name in ("wall_ms", "host_ms", "stream_ms", "cpu_ms"):
+        first, second = of(samples, f"eager.{name}")
+        assert first == (None, ["compiled_in_region"])
+        assert second[0] is not None and second[1] == []
+
+
+def test_the_streams_that_operators_work_on_are_seen() -> None:
+    device = SimpleNamespace(stream=lambda: here)
+    fake = FakeTensorMode()
+    x = FakeTensor(fake, torch.empty(4, device="meta"), torch.device("cuda", 0))
+    here = "main"
+    with fake, StreamsUsed(device, ["main"]) as used:
+        y = (x * 2).view(2, 2)
+        torch.ones(3)
+    # One of these works on the device: a view does nothing, and the last is the host's.
+    assert (used.launching, used.elsewhere) == (1, False)
+    with fake, StreamsUsed(device, ["main"]) as used:
+        here = "side"
+        y + 1
+    assert (used.launching, used.elsewhere) == (1, True)
+    with fake, StreamsUsed(device, ["main", "side"]) as used:
+        y + 1
+    assert not used.elsewhere
