@@ -34,7 +34,7 @@ def times(database: Database, record: EvaluationRecord) -> None:
         **{name: [theme.number(v, 4) for v in found[name]] for name in ("median", "lo", "hi", "min", "max")},
     )
     columns = {
-        "metric": tables.text("metric", width=190),
+        "title": tables.text("metric", width=190),
         "median": tables.text("median", width=90),
         "unit": tables.text("unit", width=50),
         "lo": tables.text("95% from", width=80, help="interval of the median; none below 6 replicas"),

@@ -150,7 +150,16 @@ class Probing:
                 rounds.append(
                     {"metric": metric, "round": number, "value": self._noisy(value, 0.01), "flags": []}
                 )
-        return rounds
+        return rounds + self._requests()
+
+    def _requests(self) -> list[Record]:
+        request = self.workload.request_ms
+        served = {"eager.latency_ms": 1.0, "compiled.latency_ms": 0.8} if request is not None else {}
+        return [
+            {"metric": metric, "round": number, "value": (request or 0) * part, "flags": []}
+            for metric, part in served.items()
+            for number in range(3)
+        ]
 
     def _facts(self) -> Record:
         if self.status != "ok":

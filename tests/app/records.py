@@ -29,6 +29,7 @@ class MadeWorkload:
     cold_s: float = 3.0
     eager_ms: float = 2.0
     speed_up: float = 1.6
+    request_ms: float | None = None
     variants: tuple[tuple[str, dict[str, Any], bool], ...] = (("default", {}, False),)
     training: bool = False
     breaks: tuple[Record, ...] = ()

@@ -120,6 +120,7 @@ VIT = MadeWorkload(
     "models.vit",
     _buckets("batch", (1, 4)),
     stands_for="Vision transformer, inference",
+    request_ms=5.0,
     cold_s=15.0,
     eager_ms=14.0,
     speed_up=1.2,

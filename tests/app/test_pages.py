@@ -86,6 +86,27 @@ def test_workload_draws_four_panels_with_units(opens: Opener, databases: Databas
         assert f'"title": "{title}"' in spec
 
 
+def test_requests_have_panels_of_their_own_where_a_workload_serves_some(
+    opens: Opener, databases: Databases
+) -> None:
+    app = opens(databases("realistic"), "workload", w="models.vit")
+    assert not app.exception
+    specs = [json.dumps(spec) for spec in charts_of(app)]
+    assert [
+        sum(f'"title": "Request, {side} (ms)"' in one for one in specs) for side in ("eager", "compiled")
+    ] == [1, 1]
+    assert len(specs) == 6
+
+
+def test_every_metric_says_what_it_includes(opens: Opener, databases: Databases) -> None:
+    app = opens(databases("realistic"), "why", w="models.vit", tab="Times")
+    (table,) = [one.value for one in app.dataframe if "includes" in one.value.columns]
+    told = dict(zip(table["title"], table["includes"], strict=True))
+    assert "until the batch is known complete" in told["Compiled call"]
+    assert "from its input on the host to its output on the host" in told["Request, eager"]
+    assert all(told.values())
+
+
 @pytest.mark.parametrize("scenario", ["realistic", "all_failed", "hostile", "unfinished", "tiny"])
 @pytest.mark.parametrize("part", list(PARTS))
 def test_every_part_of_a_workload_opens(

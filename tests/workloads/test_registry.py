@@ -104,6 +104,8 @@ def test_decorator_returns_the_function_and_records_where_it_stands() -> None:
         ({"buckets": [{"n": 1}, {"n": 1}]}, "two buckets have the same name: n=1"),
         ({"inputs": 3}, "inputs must be callable, not int"),
         ({"check": "no"}, "check must be callable, not str"),
+        ({"request": 3}, "request must be callable, not int"),
+        ({"request": print, "training": True}, "a workload that trains serves no request"),
         ({"calls": 0}, "calls must be a whole number of at least 1, not 0"),
         ({"repeats": 2.5}, "repeats must be a whole number"),
         (

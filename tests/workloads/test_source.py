@@ -204,6 +204,18 @@ def test_what_a_bucket_needs_is_part_of_the_hash(tmp_path: Path) -> None:
     assert len(set(needs)) == 3
 
 
+def test_how_a_request_is_served_is_part_of_the_hash(tmp_path: Path) -> None:
+    def hashed(argument: str, result: str = "fn(*args)") -> str:
+        served = f"def served(fn, args, kwargs, target):\n    return {result}\n\n\n"
+        text = MODULE.replace("@workload(", f"{served}@workload(", 1).replace(
+            "inputs=", f"{argument}inputs=", 1
+        )
+        return str(described(tmp_path, text)["definition_hash"])
+
+    assert hashed("") == described(tmp_path, MODULE)["definition_hash"]
+    assert len({hashed(""), hashed("request=served, "), hashed("request=served, ", "[fn(*args)]")}) == 3
+
+
 def test_hash_is_the_same_wherever_the_file_lies(tmp_path: Path) -> None:
     hashes = {described(tmp_path / folder, MODULE)["definition_hash"] for folder in ("a", "b/c")}
     assert len(hashes) == 1
