@@ -52,13 +52,13 @@ class Watched:
 
     ``idle``: calls after whose submission the device had nothing left to do; ``submissions``: host seconds of each call;
     ``launching``: operators a call that work on the device, None where they were not counted; ``elsewhere``: whether any
-    worked on a stream that is neither the caller's nor declared.
+    worked on a stream that is neither the caller's nor declared, None where nobody could look.
     """
 
     idle: int
     submissions: tuple[float, ...]
     launching: int | None = None
-    elsewhere: bool = False
+    elsewhere: bool | None = False
 
     @property
     def host_bound(self) -> bool:

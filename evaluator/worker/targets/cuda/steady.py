@@ -26,7 +26,7 @@ def looked_at(timer: DeviceTimer, sides: Sequence[Side], rounds: Rounds) -> dict
     compiled side: it is the same program.
     """
     found: dict[str, Qualities] = {}
-    elsewhere = False
+    elsewhere: bool | None = None
     for side in sides:
         launching = None
         if side.mode == "eager":
@@ -43,11 +43,12 @@ def qualities(watched: Watched) -> Qualities:
     stream's interval where work went to a stream that the end does not wait for."""
     if watched.elsewhere:
         return Qualities(missing={"stream_ms": "undeclared_stream", FLUSHED: "undeclared_stream"})
-    flags = {}
-    if watched.host_bound:
-        flags["stream_ms"] = ("host_bound",)
+    beside = ["host_bound"] if watched.host_bound else []
+    if watched.elsewhere is None:
+        beside.append("streams_unseen")
+    flags = {"stream_ms": beside, FLUSHED: beside[-1:] if watched.elsewhere is None else []}
     if watched.queue_full:
-        flags["host_ms"] = ("queue_full",)
+        flags["host_ms"] = ["queue_full"]
     return Qualities(flags)
 
 
@@ -68,18 +69,24 @@ def flushed(
                 seconds = timer.each(calls, flush, side.streams)
             void = ["compiled_in_region"] if rounds.count.total != before else []
             value = None if void else seconds * 1e3
-            samples.append({"metric": f"{side.mode}.{FLUSHED}", "round": one, "value": value, "flags": void})
+            flags = [*void, *by_mode[side.mode].flags.get(FLUSHED, ())]
+            samples.append({"metric": f"{side.mode}.{FLUSHED}", "round": one, "value": value, "flags": flags})
     return samples
 
 
-def _dispatched(timer: DeviceTimer, side: Side, rounds: Rounds) -> tuple[int, bool]:
-    """One untimed call of eager: operators that work on the device, and whether any worked on an undeclared stream."""
+def _dispatched(timer: DeviceTimer, side: Side, rounds: Rounds) -> tuple[int | None, bool | None]:
+    """One untimed call of eager: operators that work on the device, and whether any worked on an undeclared stream. Both
+    None where the workload can't be called so: what compiles a part of itself, or sets modes of its own, may refuse."""
     device = timer.device
     used = StreamsUsed(device, [device.stream(), *side.streams])
     inputs = rounds.inputs(side)[:1]
-    with side.ready(), used:
-        side.submit(inputs)
-    device.synchronize()
+    try:
+        with side.ready(), used:
+            side.submit(inputs)
+    except Exception:  # noqa: BLE001 - it has run without being looked at, so that looking is what fails
+        return None, None
+    finally:
+        device.synchronize()
     return used.launching, used.elsewhere
 
 

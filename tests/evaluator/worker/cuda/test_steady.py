@@ -17,7 +17,7 @@ from evaluator.worker.rounds import Qualities, Rounds
 from evaluator.worker.sides import Side
 from evaluator.worker.targets.cuda.batches import DeviceTimer, Watched
 from evaluator.worker.targets.cuda.device import StreamsUsed
-from evaluator.worker.targets.cuda.steady import qualities
+from evaluator.worker.targets.cuda.steady import looked_at, qualities
 from evaluator.worker.walked import CompileCount
 from tests.evaluator.worker.cuda.gpu import Gpu
 
@@ -98,6 +98,23 @@ def test_work_on_an_undeclared_stream_leaves_no_stream_time() -> None:
     assert of(samples, "eager.stream_ms") == [(None, ["undeclared_stream"])]
     assert of(samples, "eager.flushed_ms") == [(None, ["undeclared_stream"])]
     assert len(of(samples, "eager.wall_ms")) == 3
+
+
+def test_what_refuses_to_be_looked_at_is_timed_and_says_so() -> None:
+    gpu = Gpu()
+    made, _ = rounds(gpu, repeats=20)
+    looks = iter([ValueError("not under a mode")])
+
+    def call() -> None:
+        for refusal in looks:
+            raise refusal
+        gpu.launch(10, 100)
+
+    program = sides(Program("eager", call))
+    assert isinstance(made.timer, DeviceTimer)
+    found = looked_at(made.timer, program, made)
+    samples = made.measure(program, 1, found)
+    assert of(samples, "eager.stream_ms") == [(pytest.approx(0.1005), ["streams_unseen"])]
 
 
 def test_a_round_that_compiled_has_no_number() -> None:
