@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Final
 
 import pandas as pd
@@ -93,12 +93,13 @@ class Shown:
 
     def calls(self) -> tuple[str, str]:
         """Eager's and the compiled call's time: the device's clock where it was read."""
-        return CALLS[0] if self._timed() & set(CALLS[0]) else CALLS[1]
+        return CALLS[0] if self._timed & set(CALLS[0]) else CALLS[1]
 
     def serves(self) -> bool:
         """Whether requests were timed."""
-        return bool(self._timed() & set(REQUESTS))
+        return bool(self._timed & set(REQUESTS))
 
+    @cached_property
     def _timed(self) -> set[str]:
         return set(self.summary(*CALLS[0], *CALLS[1], *REQUESTS)["metric"])
 
