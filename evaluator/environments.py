@@ -127,7 +127,8 @@ def _open(settings: Settings, scratch: Scratch, index: int, interpreter: Interpr
         target = settings.selection.target
         if target == "cuda" and not server.hello.environment.get("gpu"):
             raise UserError(
-                f"{name_of(interpreter)} sees no CUDA device: run where there is one, or with --target cpu"
+                f"{name_of(interpreter)} has no CUDA device to run on: {server.hello.no_gpu}; run where there is one, "
+                "or with --target cpu"
             )
         described = server.describe(
             list(settings.sources),

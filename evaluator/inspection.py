@@ -117,11 +117,14 @@ def environment_findings(hello: Hello, described: Described) -> Iterator[Finding
                 yield Finding(name, "limited", f"missing: {', '.join(users)} can't be evaluated", fix)
         else:
             yield Finding(name, "ok", str(version))
-    if fields.get("gpu"):
-        yield Finding("GPU", "ok", f"{fields['gpu']}, driver {fields.get('driver')}")
+    gpu = hello.environment
+    if gpu.get("gpu"):
+        said = f"{gpu['gpu']}, compute capability {gpu.get('capability')}, driver {gpu.get('driver')}"
+        yield Finding("GPU", "ok", said)
     else:
         fix = "on a machine that has one, with only torch: run --target cuda --records FILE; then import FILE here"
-        yield Finding("GPU", "limited", f"none: {_needing_gpu(described)} can't be evaluated", fix)
+        why = f"none: {hello.no_gpu}; {_needing_gpu(described)} can't be evaluated"
+        yield Finding("GPU", "limited", why, fix)
     for problem in described.problems:
         yield Finding("workload", "limited", f"{problem['name']}: {problem['problem']}", "mend its source")
 

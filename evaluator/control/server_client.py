@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import select
@@ -37,13 +38,17 @@ class ServerDied(Exception):
 
 @dataclass(frozen=True)
 class Hello:
-    """What a server says when it is ready: its environment, the host, conditions, and what the imports took."""
+    """What a server says when it is ready: its environment, the host, conditions, and what the imports took.
+
+    ``no_gpu``: why its environment has no GPU; None where it has one.
+    """
 
     environment: Record
     environment_hash: str
     host: Record
     conditions: Record
     samples: list[Record]
+    no_gpu: str | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,10 @@ class Server:
             "--log",
             str(log),
         ]
+        reads_gpus = importlib.util.find_spec("pynvml")
+        if reads_gpus is not None and reads_gpus.origin is not None:
+            # The interpreter under test has torch and need not have this.
+            command += ["--nvml", reads_gpus.origin]
         try:
             with log.open("ab") as output:
                 self._process = subprocess.Popen(
@@ -220,6 +229,7 @@ class Server:
             host=record.get("host", {}),
             conditions=record.get("conditions", {}),
             samples=record.get("samples", []),
+            no_gpu=record.get("no_gpu"),
         )
 
     def _single(self, request: Record) -> Record:

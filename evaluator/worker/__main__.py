@@ -20,9 +20,10 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--records-fd", type=int, required=True, help="open descriptor that answers go to")
     parser.add_argument("--log", type=Path, required=True, help="file for what is printed outside probes")
+    parser.add_argument("--nvml", help="file of pynvml, which reads what an NVIDIA driver says of its GPU")
     return parser.parse_args(argv)
 
 
 if __name__ == "__main__":
     arguments = _arguments(sys.argv[1:])
-    sys.exit(server.main(arguments.requests_fd, arguments.records_fd, arguments.log))
+    sys.exit(server.main(arguments.requests_fd, arguments.records_fd, arguments.log, arguments.nvml))

@@ -44,6 +44,7 @@ def run(request: Record, writer: RecordWriter) -> None:
 
 def _describe(request: Record) -> Record:
     from evaluator.worker import environment
+    from evaluator.worker.targets.cuda import presence
     from workloads import catalog
 
     loaded = catalog.load(request.get("sources", []), packs=request.get("packs", True))
@@ -52,7 +53,11 @@ def _describe(request: Record) -> Record:
     libraries = {name for entry in workloads for name in entry["libraries"]}
     declared = {name for entry in workloads for name in entry["environment"]}
     fields = environment.fields(
-        libraries, declared | set(request.get("declared", ())), request.get("copy", 1)
+        libraries,
+        declared | set(request.get("declared", ())),
+        request.get("copy", 1),
+        # Where no probe sees a GPU it decides nothing.
+        presence.found() if request.get("target") == "cuda" else None,
     )
     return {
         "kind": "result",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 
 def _meminfo_mb(field: str) -> float | None:
@@ -48,10 +49,28 @@ def _steal_ticks() -> int | None:
         return None
 
 
-def read_conditions() -> dict[str, Any]:
+# What is kept of a GPU under these names, from NVML's snapshot.
+_GPU: Final[dict[str, str]] = {
+    "gpu_clock_mhz": "sm_clock_mhz",
+    "gpu_memory_clock_mhz": "memory_clock_mhz",
+    "gpu_clock_reasons": "clock_reasons",
+    "gpu_power_w": "power_w",
+    "gpu_temperature_c": "temperature_c",
+    "gpu_memory_used_mb": "memory_used_mb",
+    "gpu_power_violation_ns": "power_violation",
+    "gpu_thermal_violation_ns": "thermal_violation",
+    "gpu_board_limit_violation_ns": "board_limit_violation",
+    "gpu_reliability_violation_ns": "reliability_violation",
+    "gpu_processes": "other_processes",
+    "gpu_pids": "other_pids",
+}
+
+
+def read_conditions(gpu: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Load, memory, clocks and throttling now; what this machine does not show is None.
 
-    GPU clocks and other GPU processes are None here: a target without a GPU has none to read.
+    ``gpu``: what NVML reads of the device that probes use, empty where it does not answer; without it nothing of a GPU
+    is said, since a target without one has none to read.
     """
     load1, load5, _ = os.getloadavg()
     return {
@@ -62,6 +81,6 @@ def read_conditions() -> dict[str, Any]:
         "cpu_clock_mhz": _cpu_clock_mhz(),
         "cpu_throttle_events": _throttle_count(),
         "cpu_steal_ticks": _steal_ticks(),
-        "gpu_clock_mhz": None,
-        "gpu_processes": None,
+        **({} if gpu is None else {"gpu_uuid": gpu.get("uuid")}),
+        **({} if gpu is None else {ours: gpu.get(theirs) for ours, theirs in _GPU.items()}),
     }

@@ -19,6 +19,8 @@ from typing import Any, Final
 
 import torch
 
+from evaluator.worker.targets.cuda.presence import Present
+
 # Variables with these prefixes change what torch, its compiler or its thread pools do.
 _PREFIXES: Final = ("TORCH", "PYTORCH", "TRITON", "OMP_", "MKL_", "OPENBLAS_", "GOMP_", "KMP_", "ATEN_")
 _NAMES: Final = (
@@ -86,13 +88,17 @@ def host() -> dict[str, Any]:
     }
 
 
-def fields(libraries: Iterable[str] = (), declared: Iterable[str] = (), copy: int = 1) -> dict[str, Any]:
+def fields(
+    libraries: Iterable[str] = (), declared: Iterable[str] = (), copy: int = 1, gpu: Present | None = None
+) -> dict[str, Any]:
     """Everything the environment's hash covers, JSON-able; a thing that is not there is None.
 
     ``libraries``: distributions the workloads use; ``declared``: environment variables they declare. ``copy``: which
-    of several equal environments of one run this is; the first does not mention it.
+    of several equal environments of one run this is; the first does not mention it. ``gpu``: the one that probes may
+    use; which of several equal cards it is belongs to the conditions.
     """
     here = host()
+    card = gpu or Present()
     names = sorted({*libraries, "numpy"})
     return {
         "torch": torch.__version__,
@@ -111,9 +117,9 @@ def fields(libraries: Iterable[str] = (), declared: Iterable[str] = (), copy: in
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
         "interop_threads": torch.get_num_interop_threads(),
-        "gpu": None,
-        "capability": None,
-        "driver": None,
+        "gpu": card.gpu,
+        "capability": card.capability,
+        "driver": card.driver,
         "libraries": {name: _version(name) for name in names},
         "variables": variables(declared),
         **({"copy": copy} if copy > 1 else {}),

@@ -53,13 +53,28 @@ def _parents() -> dict[int, int]:
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
-        try:
-            stat = (entry / "stat").read_text()
-        except OSError:
-            continue  # it ended while the folder was read
-        # The name may hold spaces and brackets; the fields after the last bracket are state, ppid, ...
-        parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
+        parent = _parent(int(entry.name))
+        if parent is not None:
+            parents[int(entry.name)] = parent
     return parents
+
+
+def _parent(pid: int) -> int | None:
+    """The parent of a process; None of one that has ended."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    # The name may hold spaces and brackets; the fields after the last bracket are state, ppid, ...
+    return int(stat.rpartition(")")[2].split()[1])
+
+
+def is_below(pid: int, root: int) -> bool:
+    """Whether a process is ``root`` or one of its descendants; not so of one that has ended."""
+    seen: int | None = pid
+    while seen is not None and seen > 1 and seen != root:
+        seen = _parent(seen)
+    return seen == root
 
 
 def descendants(root: int) -> list[int]:

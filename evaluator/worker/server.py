@@ -37,10 +37,11 @@ _TOOLCHAIN_LIMITS: Final[Limits] = {"time_s": 600.0, "memory_mb": 8000.0}
 class Server:
     """Serves requests from one descriptor and answers on another until the requests end."""
 
-    def __init__(self, requests_fd: int, records_fd: int, log: Path) -> None:
+    def __init__(self, requests_fd: int, records_fd: int, log: Path, nvml: str | None = None) -> None:
         self._requests_fd = requests_fd
         self._records_fd = records_fd
         self._log = log
+        self._nvml = nvml
         self._buffer = b""
         self._stopping = False
 
@@ -52,6 +53,8 @@ class Server:
         processes.die_with_parent(signal.SIGTERM)
         for variable in [name for name in os.environ if SHARED_STATE.fullmatch(name)]:
             del os.environ[variable]
+        # With it torch counts devices by NVML; a process that asked CUDA can't fork children that use it.
+        os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
         try:
             hello = self._hello()
         except Exception as error:  # noqa: BLE001 - a torch that can't be imported is an answer, not a crash
@@ -75,16 +78,21 @@ class Server:
             importlib.import_module(name)
         compiler_s = time.perf_counter() - started
         from evaluator.worker import environment, toolchain
+        from evaluator.worker.targets.cuda import nvml, presence
 
         toolchain.preload()
-        fields = environment.fields()
+        present = presence.begin(self._nvml)
+        # Inductor counts devices while it is imported, for which torch keeps the driver's files open.
+        nvml.release()
+        fields = environment.fields(gpu=present)
         return {
             "kind": "hello",
             "protocol": PROTOCOL_VERSION,
             "environment": fields,
             "environment_hash": environment.fingerprint(fields),
             "host": environment.host(),
-            "conditions": read_conditions(),
+            "no_gpu": present.why,
+            "conditions": read_conditions(presence.conditions() or None),
             "threads": len(list(Path("/proc/self/task").iterdir())),
             "samples": [
                 {"metric": "import.torch_s", "round": None, "value": torch_s, "flags": []},
@@ -103,7 +111,7 @@ class Server:
             self._send({**prepare.prepare(), "id": identity})
             self._send({"kind": "done", "status": "ok", "id": identity})
             return
-        before = read_conditions()
+        before = _conditions(request)
         log = Path(request.get("log") or self._log)
 
         def forward(record: Record) -> None:
@@ -130,7 +138,7 @@ class Server:
             {
                 **ending.as_record(),
                 "id": identity,
-                "conditions": {"before": before, "after": read_conditions()},
+                "conditions": {"before": before, "after": _conditions(request)},
             }
         )
 
@@ -172,14 +180,21 @@ class Server:
         self._stopping = True
 
 
-def main(requests_fd: int, records_fd: int, log: Path) -> int:
-    """Run a server on these descriptors; the exit status."""
+def _conditions(request: Record) -> dict[str, Any]:
+    """Conditions around a request's child; those of the GPU where it uses one."""
+    from evaluator.worker.targets.cuda import presence
+
+    return read_conditions(presence.conditions() if request.get("target") == "cuda" else None)
+
+
+def main(requests_fd: int, records_fd: int, log: Path, nvml: str | None = None) -> int:
+    """Run a server on these descriptors; the exit status. ``nvml``: the file of pynvml, if the controller has one."""
     for fd in (requests_fd, records_fd):
         os.set_inheritable(fd, False)
     out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(out, 1)
     os.dup2(out, 2)
     os.close(out)
-    Server(requests_fd, records_fd, log).serve()
+    Server(requests_fd, records_fd, log, nvml).serve()
     sys.stdout.flush()
     return 0
