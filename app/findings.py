@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from app import theme
 from db.queries.why import EvaluationRecord
-from evaluator.verdicts.words import is_codegen
+from evaluator.verdicts.words import ROUND_FLAGS, is_codegen, round_flags
 
 NOTHING: Final = "nothing was compiled"
 
@@ -29,6 +29,7 @@ class Finding:
 def findings(record: EvaluationRecord) -> list[Finding]:
     """Bad news first, in the order in which one would ask."""
     found = [*_of_status(record), *_of_compilation(record), *_of_breaks(record), *_of_builds(record)]
+    found += _of_rounds(record)
     found += [Finding("note", theme.NOTHING_RAN)] if is_codegen(record.target) else _of_accuracy(record)
     order = {"bad": 0, "note": 1, "good": 2}
     return sorted(found, key=lambda finding: order[finding.tone])
@@ -56,7 +57,7 @@ def note(row: Mapping[Any, Any]) -> str | None:
         return f"{'partly ' if row['ran_eager'] == 'some' else ''}ran eager after the recompile limit"
     if row["status"] == "accuracy_failed":
         return "accuracy failed"
-    return "noisy times: the rounds spread widely" if row.get("noisy") else None
+    return "; ".join(ROUND_FLAGS[flag] for flag in row.get("round_flags") or ()) or None
 
 
 def _of_compilation(record: EvaluationRecord) -> list[Finding]:
@@ -125,6 +126,14 @@ def _of_builds(record: EvaluationRecord) -> list[Finding]:
     if not refused and not spilling:
         found.append(Finding("good", "Every kernel was built, and none spills."))
     return found
+
+
+def _of_rounds(record: EvaluationRecord) -> list[Finding]:
+    """What qualifies its times; a flag of any of them."""
+    if record.summaries.empty:
+        return []
+    seen = round_flags(flag for flags in record.summaries["round_flags"] for flag in flags)
+    return [Finding("note", f"Of its times: {ROUND_FLAGS[flag]}.") for flag in seen]
 
 
 def _of_accuracy(record: EvaluationRecord) -> list[Finding]:

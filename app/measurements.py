@@ -13,7 +13,7 @@ from app.data import Database
 from app.drawing import unchecked
 from app.pair import numbers as pair_numbers
 from db.queries.why import EvaluationRecord
-from evaluator.verdicts.words import is_codegen
+from evaluator.verdicts.words import ROUND_FLAGS, is_codegen
 
 
 def times(database: Database, record: EvaluationRecord) -> None:
@@ -31,6 +31,7 @@ def times(database: Database, record: EvaluationRecord) -> None:
         title=[theme.metric_title(metric) for metric in found["metric"]],
         unit=[theme.metric_unit(metric) for metric in found["metric"]],
         includes=[theme.metric_includes(metric) for metric in found["metric"]],
+        rounds=["; ".join(ROUND_FLAGS[flag] for flag in flags) for flags in found["round_flags"]],
         **{name: [theme.number(v, 4) for v in found[name]] for name in ("median", "lo", "hi", "min", "max")},
     )
     columns = {
@@ -44,6 +45,7 @@ def times(database: Database, record: EvaluationRecord) -> None:
         "replicas": tables.whole("replicas", width=70),
         "samples": tables.whole("samples", width=70),
         "includes": tables.text("what it includes", width=420),
+        "rounds": tables.text("what qualifies its rounds", width=300, help="they keep their values"),
     }
     tables.show(
         shown,

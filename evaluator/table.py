@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from evaluator.verdicts.words import FLAG_MARK, NOISY_MARK, ROUND_FLAGS, marks, round_flags
+
 Document = dict[str, Any]
 
 _HEADINGS: Final = (
@@ -24,6 +26,8 @@ _HEADINGS: Final = (
 )
 _NUMBERS_FROM: Final = 4
 MISSING: Final = "-"
+_SIDES: Final = ("eager", "compiled")
+_WARM_METRICS: Final = ("wall_ms", "stream_ms", "host_ms")
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -53,20 +57,23 @@ def flags_of(evaluation: Document, metric: str) -> frozenset[str]:
     return frozenset(found.get("flags") or ())
 
 
-def is_noisy(evaluation: Document) -> bool:
-    """Whether the rounds of a warm timing spread so widely that its median tells little."""
-    return any("noisy" in flags_of(evaluation, f"{side}.wall_ms") for side in ("eager", "compiled"))
+def warm_flags(evaluation: Document, *sides: str) -> frozenset[str]:
+    """Words that qualify the rounds of these sides' warm timings, whichever of their clocks they are of."""
+    return frozenset[str]().union(
+        *(flags_of(evaluation, f"{side}.{name}") for side in sides for name in _WARM_METRICS)
+    )
 
 
-def _time(evaluation: Document, metric: str) -> str:
-    """A time with the sign that qualifies it: ``~`` noisy, brackets where nothing was compiled."""
+def _compile_time(evaluation: Document, metric: str) -> str:
+    """A compile's time, in brackets where nothing was compiled."""
     text = number(median_of(evaluation, metric))
-    flags = flags_of(evaluation, metric)
-    if text == MISSING:
-        return text
-    if "nothing_compiled" in flags:
-        return f"({text})"
-    return f"~{text}" if "noisy" in flags else text
+    return f"({text})" if text != MISSING and "nothing_compiled" in flags_of(evaluation, metric) else text
+
+
+def _warm_time(evaluation: Document, side: str) -> str:
+    """A warm time with the marks of what qualifies its rounds."""
+    text = number(median_of(evaluation, f"{side}.wall_ms"))
+    return text if text == MISSING else marks(warm_flags(evaluation, side)) + text
 
 
 def row(evaluation: Document) -> list[str]:
@@ -81,11 +88,11 @@ def row(evaluation: Document) -> list[str]:
         _fact(facts, "graphs"),
         _fact(facts, "graph_breaks"),
         _fact(facts, "recompiles") + ("!" if facts.get("recompile_limit_hit") else ""),
-        _time(evaluation, "compile.cold_s"),
-        _time(evaluation, "compile.warm_cache_s"),
-        _time(evaluation, "eager.wall_ms"),
-        _time(evaluation, "compiled.wall_ms"),
-        MISSING if ratio is None else f"{'~' if is_noisy(evaluation) else ''}{number(ratio)}x",
+        _compile_time(evaluation, "compile.cold_s"),
+        _compile_time(evaluation, "compile.warm_cache_s"),
+        _warm_time(evaluation, "eager"),
+        _warm_time(evaluation, "compiled"),
+        MISSING if ratio is None else f"{marks(warm_flags(evaluation, *_SIDES))}{number(ratio)}x",
         (evaluation.get("accuracy") or {}).get("verdict") or MISSING,
     ]
 
@@ -108,11 +115,13 @@ def table(evaluations: Sequence[Document]) -> str:
     lines = aligned([headings, *rows], numbers_from, len(headings) - 1)
     if any((e.get("facts") or {}).get("recompile_limit_hit") for e in evaluations):
         lines.append("! the recompile limit was hit: what came after it ran eager")
-    if any(is_noisy(e) for e in evaluations):
+    seen = round_flags(flag for e in evaluations for flag in warm_flags(e, *_SIDES))
+    if "noisy" in seen:
         lines.append(
-            "~ noisy: the middle half of a process's rounds spread over more than 20% of their median; "
+            f"{NOISY_MARK} noisy: the middle half of a process's rounds spread over more than 20% of their median; "
             "measure again on a quiet machine"
         )
+    lines += [f"{FLAG_MARK} {flag}: {ROUND_FLAGS[flag]}" for flag in seen if flag != "noisy"]
     if any("nothing_compiled" in flags_of(e, "compile.cold_s") for e in evaluations):
         lines.append("( ) nothing was compiled: the first call, and no compile time")
     return "\n".join(lines)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from app import theme
-from evaluator.report import phrases
 from evaluator.verdicts.findings import CellVerdict, Finding
 from evaluator.verdicts.wording import size
-from evaluator.verdicts.words import BAD, REASONS
+from evaluator.verdicts.words import BAD, REASONS, marks
 
 # How a tile is drawn: filled by its ratio; filled faintly, since nothing is settled; hatched; or crossed out.
 SETTLED: Final = "settled"
@@ -42,7 +41,7 @@ def said(found: Finding | None, cell: CellVerdict, failed: str, *, whole: bool =
     kind = _kind(verdict, failed)
     unit = (found.unit or "") if found is not None else ""
     values = (found.base, found.candidate) if found is not None else (None, None)
-    around = phrases.NOISY if found is not None and "noisy" in found.reasons else ""
+    around = marks(found.reasons) if found is not None else ""
     return {
         "metric": found.metric if found is not None else "",
         "unit": unit,

@@ -25,7 +25,7 @@ from db.models import (
 )
 from db.queries import evaluated_builds, evaluated_probes
 from db.queries.frames import frame, frame_of_ids
-from db.queries.noise import noisy_times
+from db.queries.noise import warm_round_flags, with_round_flags
 from db.queries.rungs import of_cells
 from db.queries.versions import targets_in_order
 from db.tables import EVALUATION
@@ -123,7 +123,7 @@ def evaluations(
 ) -> pd.DataFrame:
     """Evaluations of a definition's cells, oldest first: evaluation, run, started_at, torch, environment (hash),
     bucket, status (missing: not finished), reason, evidence_only, recompile_limit_hit, ran_eager, nothing_compiled, reused_code,
-    graphs, graph_breaks, recompiles, noisy. ``machine`` restricts them to one machine: only its times compare."""
+    graphs, graph_breaks, recompiles, round_flags (a list). ``machine`` restricts them to one machine: only its times compare."""
     query = (
         select(
             Evaluation.id.label("evaluation"),
@@ -142,7 +142,7 @@ def evaluations(
             Facts.graphs,
             Facts.graph_breaks,
             Facts.recompiles,
-            noisy_times(),
+            warm_round_flags(),
         )
         .join(Run, Run.id == Evaluation.run_id)
         .join(Environment, Environment.id == Evaluation.environment_id)
@@ -153,7 +153,7 @@ def evaluations(
         .where(Bucket.workload_id == definition, Cell.target == target, Variant.name == variant, of_cells())
         .order_by(Evaluation.id)
     )
-    return frame(connection, query.where(Run.machine_id == machine) if machine else query)
+    return with_round_flags(frame(connection, query.where(Run.machine_id == machine) if machine else query))
 
 
 def newest_of_each_version(found: pd.DataFrame) -> pd.DataFrame:

@@ -23,7 +23,7 @@ from db.models import (
     Workload,
 )
 from db.queries.frames import AnySelect, frame
-from db.queries.noise import noisy_times
+from db.queries.noise import warm_round_flags, with_round_flags
 
 CELL_METRICS: Final = ("compile.cold_s", "compile.warm_cache_s", "eager.wall_ms", "compiled.wall_ms")
 
@@ -31,7 +31,7 @@ CELL_METRICS: Final = ("compile.cold_s", "compile.warm_cache_s", "eager.wall_ms"
 def cells(connection: Connection, run_id: int) -> pd.DataFrame:
     """One row an evaluation of a run, by workload, variant and declared bucket order: evaluation, workload, bucket,
     position, variant, target, torch, environment (hash), status, reason, evidence_only, graphs, graph_breaks,
-    recompiles, recompile_limit_hit, ran_eager, nothing_compiled, noisy, and the median of each of ``CELL_METRICS``."""
+    recompiles, recompile_limit_hit, ran_eager, nothing_compiled, round_flags (a list), and the median of each of ``CELL_METRICS``."""
     found = frame(
         connection,
         select(
@@ -52,7 +52,7 @@ def cells(connection: Connection, run_id: int) -> pd.DataFrame:
             Facts.recompile_limit_hit,
             Facts.ran_eager,
             Facts.nothing_compiled,
-            noisy_times(),
+            warm_round_flags(),
         )
         .join(Cell, Cell.id == Evaluation.cell_id)
         .join(Bucket, Bucket.id == Cell.bucket_id)
@@ -74,7 +74,7 @@ def cells(connection: Connection, run_id: int) -> pd.DataFrame:
     wide = medians.pivot(index="evaluation", columns="metric", values="median").reindex(
         columns=list(CELL_METRICS)
     )
-    return found.join(wide, on="evaluation")
+    return with_round_flags(found).join(wide, on="evaluation")
 
 
 def environments(connection: Connection, run_id: int) -> list[dict[str, Any]]:

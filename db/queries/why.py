@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 
 import pandas as pd
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, String, cast, select
 
 from db.models import (
     Accuracy,
@@ -32,6 +32,7 @@ from db.models import (
 )
 from db.queries.evaluated_builds import NO_BUILDS, builds
 from db.queries.frames import AnySelect, frame
+from db.queries.noise import with_round_flags
 from db.tables import EVALUATION
 
 # What a kernel's row has of its build, the texts last.
@@ -47,7 +48,7 @@ class EvaluationRecord:
     ``accuracy``, ``differences``, ``builds`` (kernels built for a card that is not there): columns of those tables;
     ``kernels`` has build (the id of its row in ``builds``, missing: none) and its registers, spilled (bytes a thread
     writes and reads back), stack, shared, cubin_bytes, sass_hash, error. ``summaries``: metric, replicas, samples, median, lo, hi,
-    min, max. ``artifacts``: kind, sha256, size, replica, probe, cache.
+    min, max, round_flags (a list). ``artifacts``: kind, sha256, size, replica, probe, cache.
     """
 
     id: int
@@ -153,11 +154,15 @@ def record(connection: Connection, evaluation_id: int) -> EvaluationRecord | Non
         kernels=kernels,
         accuracy=_of_probes(connection, Accuracy, evaluation_id),
         differences=_of_probes(connection, Difference, evaluation_id),
-        summaries=frame(
-            connection,
-            summaries.add_columns(Summary.min, Summary.max)
-            .where(Summary.evaluation_id == evaluation_id)
-            .order_by(Summary.id),
+        summaries=with_round_flags(
+            frame(
+                connection,
+                summaries.add_columns(
+                    Summary.min, Summary.max, cast(Summary.flags, String).label("round_flags")
+                )
+                .where(Summary.evaluation_id == evaluation_id)
+                .order_by(Summary.id),
+            )
         ),
         artifacts=frame(connection, files),
         builds=_that_count(_of_probes(connection, KernelBuild, evaluation_id), kernels),

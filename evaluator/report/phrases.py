@@ -18,7 +18,7 @@ from evaluator.verdicts.findings import (
     Verdicts,
 )
 from evaluator.verdicts.wording import size, too_few
-from evaluator.verdicts.words import REASONS, VERDICTS, Verdict
+from evaluator.verdicts.words import REASONS, VERDICTS, Verdict, marks
 
 TITLES: Final[dict[Verdict, str]] = {
     "newly_failing": "newly failing",
@@ -45,8 +45,6 @@ MEANINGS: Final[dict[Verdict, str]] = {
 }
 MISSING: Final = "-"
 UNKNOWN: Final = "unknown"
-# Before a number whose rounds spread widely.
-NOISY: Final = "~"
 ARROW: Final = "→"
 
 _LAYERS: Final = {
@@ -83,7 +81,7 @@ def value(what: float | int | str | None, unit: str | None) -> str:
 
 
 def change(finding: Finding) -> str:
-    """``12.3 ms → 14.1 ms``, ``~12.3 ms → ~14.1 ms`` of noisy rounds; empty where neither side has a value."""
+    """``12.3 ms → 14.1 ms``, ``~12.3 ms → ~14.1 ms`` of rounds that a flag qualifies; empty where neither side has a value."""
     if finding.base is None and finding.candidate is None:
         return ""
     base, candidate = both_values(finding)
@@ -91,8 +89,8 @@ def change(finding: Finding) -> str:
 
 
 def both_values(finding: Finding) -> tuple[str, str]:
-    """The sides' values as shown; of a time whose rounds spread widely within a process with ``~``."""
-    around = NOISY if "noisy" in finding.reasons else ""
+    """The sides' values as shown; of a time whose rounds are qualified with the mark of that."""
+    around = marks(finding.reasons)
     shown = [value(one, finding.unit) for one in (finding.base, finding.candidate)]
     base, candidate = (one if one == MISSING else f"{around}{one}" for one in shown)
     return base, candidate

@@ -23,7 +23,7 @@ from evaluator.verdicts.noise import (
 from evaluator.verdicts.policy import LEAST_REPLICAS, Policy
 from evaluator.verdicts.ratio import Ratio, critical_value, ratios
 from evaluator.verdicts.sides import Noise, Series
-from evaluator.verdicts.words import Magnitude, Verdict
+from evaluator.verdicts.words import Magnitude, Verdict, round_flags
 
 # Classes of a change by multiples of the margin that was used: below twice it small, below five times it medium, else
 # large. With 3% of a warm time: to 6%, to 15%; with 10% of a cold compile: to 20%, to 50%.
@@ -89,11 +89,11 @@ def judge(
         return TimeJudgement("not_compared", None, ("not_measured",), None, None)
     sizes = len(base.values), len(candidate.values)
     medians = statistics.median(base.values), statistics.median(candidate.values)
-    noisy = ("noisy",) if "noisy" in base.flags | candidate.flags else ()
+    flagged = round_flags(base.flags | candidate.flags)
     strictest = max(confidence, equivalence_confidence)
     if min(sizes) < LEAST_REPLICAS or not _have_interval(*sizes, strictest):
         more = _fewest(strictest) - min(sizes)
-        return TimeJudgement("inconclusive", None, ("too_few_replicas", *noisy), more, None, *medians)
+        return TimeJudgement("inconclusive", None, ("too_few_replicas", *flagged), more, None, *medians)
 
     wide, narrow = ratios(base.values, candidate.values, confidence, equivalence_confidence)
     noise = usable(noise)
@@ -109,7 +109,7 @@ def judge(
     return TimeJudgement(
         verdict=verdict,
         estimate=estimate,
-        reasons=(*_why(verdict, wide, narrow, margin), *noisy),
+        reasons=(*_why(verdict, wide, narrow, margin), *flagged),
         more_replicas=settling,
         magnitude=magnitude(wide.ratio, bar) if verdict in ("regressed", "improved") else None,
         base=medians[0],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, Literal
 
 Verdict = Literal[
@@ -54,6 +55,34 @@ def is_codegen(target: str) -> bool:
 # Classes of a change of a time, by the ratio to 1 in the direction of the change.
 Magnitude = Literal["small", "medium", "large"]
 
+# Flag of a round of warm calls -> one sentence. The number of such a round stays, and wherever it is shown the flag is
+# shown beside it. The one place they are declared; the evaluator's README shows them.
+ROUND_FLAGS: Final[dict[str, str]] = {
+    "noisy": "rounds within a process spread widely",
+    "throttled": "heat or power held the GPU's clocks down in some rounds",
+    "shared_gpu": "another process was on the GPU in some rounds",
+    "host_bound": "the GPU had nothing to do between launches in some rounds: the host was not fast enough",
+    "queue_full": "so many launches were queued in some rounds that submitting another had to wait for the GPU",
+    "new_segments": "memory was newly taken from the GPU in some rounds",
+}
+# Before a number: of rounds that spread widely, and of those that any other flag qualifies.
+NOISY_MARK: Final = "~"
+FLAG_MARK: Final = "*"
+
+
+def round_flags(said: Iterable[str]) -> list[str]:
+    """Those of these flags, or codes of reasons, that qualify rounds, in the order of the table."""
+    known = frozenset(said)
+    return [flag for flag in ROUND_FLAGS if flag in known]
+
+
+def marks(said: Iterable[str]) -> str:
+    """What stands before a number with these flags, or with these reasons; empty where nothing qualifies its rounds."""
+    found = round_flags(said)
+    noisy = NOISY_MARK if "noisy" in found else ""
+    return f"{noisy}{FLAG_MARK}" if set(found) - {"noisy"} else noisy
+
+
 # code -> one sentence. The one place a reason is declared; the evaluator's README shows them.
 REASONS: Final[dict[str, str]] = {
     # why a number moved, or did not
@@ -85,7 +114,7 @@ REASONS: Final[dict[str, str]] = {
     "rerun_disagreed": "a fresh rerun did not find it again",
     "not_rerun": "not rerun yet, so unconfirmed",
     "not_interleaved": "the sides were measured at different times and not in turns, so nothing is settled",
-    "noisy": "rounds within a process spread widely",
+    **ROUND_FLAGS,
     "too_few_replicas": "fewer than 4 replicas a side decide nothing",
     "below_margin": "a difference is there, and smaller than the margin that counts",
     "within_noise": "beyond the margin, and no larger than what this machine shows between equal sides",

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from app.findings import findings
+from app.findings import findings, note
 from db.queries.why import EvaluationRecord
 
 FACTS: dict[str, Any] = {
@@ -94,6 +94,18 @@ def test_code_that_ran_eager_is_bad_news(how_many: str | None, start: str) -> No
     assert len(found) == 1
     assert said[found[0]] == "bad"
     assert "not the time of compiled code" in found[0]
+
+
+def test_what_qualifies_rounds_is_said_of_a_cell_and_in_its_note() -> None:
+    flagged = pd.DataFrame({"round_flags": [["shared_gpu"], [], ["throttled", "shared_gpu"]]})
+    said = sentences(replace(record(), summaries=flagged))
+    assert said["Of its times: heat or power held the GPU's clocks down in some rounds."] == "note"
+    assert said["Of its times: another process was on the GPU in some rounds."] == "note"
+    row = {"nothing_compiled": False, "recompile_limit_hit": False, "ran_eager": "none", "status": "ok"}
+    assert note({**row, "round_flags": ["noisy", "shared_gpu"]}) == (
+        "rounds within a process spread widely; another process was on the GPU in some rounds"
+    )
+    assert note({**row, "round_flags": []}) is None
 
 
 def test_a_bucket_that_compiled_nothing_reused_code() -> None:

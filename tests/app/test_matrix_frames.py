@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from app.matrix import chart as matrix_chart
 from app.matrix import frames as matrix_frames
 from app.matrix.words import FAILURE, NOT_COMPARED, OPEN, SETTLED, change_of
 from evaluator.verdicts.whole import compare
+from evaluator.verdicts.words import REASONS
 from tests.app import seed
 from tests.app.comparisons import compared
 from tests.app.drawn import picture, valid
@@ -219,13 +221,17 @@ def test_a_cell_that_lost_evidence_is_open_and_says_what_is_missing() -> None:
     assert "not compared" not in row["change"]
 
 
-def test_a_time_of_noisy_rounds_is_marked() -> None:
-    times = {WARM: given.times(WARM, flags=["noisy"])}
+@pytest.mark.parametrize(
+    ("flags", "mark"), [(["noisy"], "~"), (["throttled"], "*"), (["shared_gpu", "noisy"], "~*")]
+)
+def test_a_time_whose_rounds_are_qualified_is_marked_and_says_why(flags: list[str], mark: str) -> None:
+    times = {WARM: given.times(WARM, flags=flags)}
     one = given.pair(given.side(series=times), given.candidate(series=times))
     found = compare(given.environment(), given.environment(given.NEXT_TORCH), [one])
     row = matrix_frames.rows(found, [one], WARM).iloc[0]
-    assert row["base_text"].startswith("~")
-    assert row["change"].startswith("~")
+    assert re.split(r"\d|\+", row["base_text"])[0] == mark
+    assert re.split(r"\d|\+", row["change"])[0] == mark
+    assert all(REASONS[flag] in row["why"] for flag in flags)
 
 
 def test_the_course_over_versions_is_a_ratio_within_fixed_ends() -> None:

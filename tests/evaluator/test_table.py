@@ -147,3 +147,16 @@ def test_a_time_says_what_makes_it_other_than_its_name() -> None:
     assert cells[9:12] == ["~35.4", "0.177", "~200x"]
     assert any(line.startswith("~ noisy") for line in shown)
     assert any(line.startswith("( ) nothing was compiled") for line in shown)
+
+
+def test_a_time_says_what_qualifies_its_rounds_on_any_clock() -> None:
+    metrics = {
+        "eager.wall_ms": {"median": 2.0, "flags": ["throttled"]},
+        "compiled.wall_ms": {"median": 1.0, "flags": ["noisy"]},
+        "compiled.stream_ms": {"median": 0.5, "flags": ["host_bound"]},
+    }
+    one = {"workload": "w", "bucket": "-", "variant": "default", "status": "ok", "metrics": metrics}
+    shown = table([one]).splitlines()
+    assert shown[1].split()[9:12] == ["*2.00", "~*1.00", "~*2.00x"]
+    said = [line.partition(":")[0] for line in shown[2:]]
+    assert said == ["~ noisy", "* throttled", "* host_bound"]

@@ -83,6 +83,8 @@ def test_a_finding_without_an_interval_is_its_own_text() -> None:
 def test_numbers_of_noisy_rounds_are_marked_and_missing_ones_stay_missing() -> None:
     assert phrases.change(made.slower(reasons=("noisy",))) == "~12.3 ms → ~14.1 ms"
     assert phrases.change(made.slower(reasons=("noisy",), base=None)) == "- → ~14.1 ms"
+    assert phrases.change(made.slower(reasons=("below_margin", "throttled"))) == "*12.3 ms → *14.1 ms"
+    assert phrases.change(made.slower(reasons=("below_margin",))) == "12.3 ms → 14.1 ms"
 
 
 def test_what_a_rerun_found_is_known_of_a_finding() -> None:

@@ -119,7 +119,7 @@ def test_what_is_no_time_is_not_compared(base: Series | None, candidate: Series 
     assert found == TimeJudgement("not_compared", None, ("not_measured",), None, None)
 
 
-def test_noisy_rounds_are_said_with_any_verdict() -> None:
+def test_what_qualifies_rounds_is_said_with_any_verdict() -> None:
     noisy = series(STEADY, "noisy")
     assert judge(noisy, times(1.2), margin=0.03).reasons == ("noisy",)
     assert judge(times(1.2), noisy, margin=0.03).reasons == ("noisy",)
@@ -127,7 +127,8 @@ def test_noisy_rounds_are_said_with_any_verdict() -> None:
         "too_few_replicas",
         "noisy",
     )
-    assert judge(times(1.0), series(STEADY, "queue_full"), margin=0.03).reasons == ()
+    assert judge(times(1.0), series(STEADY, "queue_full"), margin=0.03).reasons == ("queue_full",)
+    assert judge(times(1.0), series(STEADY, "other_process"), margin=0.03).reasons == ()
 
 
 def test_the_noise_of_the_machine_raises_the_bar_of_a_change() -> None:

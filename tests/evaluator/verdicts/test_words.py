@@ -8,7 +8,7 @@ from dataclasses import replace
 from evaluator.verdicts.findings import Verdicts
 from evaluator.verdicts.sides import Noise, Pair
 from evaluator.verdicts.whole import compare
-from evaluator.verdicts.words import REASONS
+from evaluator.verdicts.words import REASONS, ROUND_FLAGS
 from tests.evaluator.verdicts.fused import (
     FUSED,
     SPLIT,
@@ -99,7 +99,7 @@ def pairs() -> Iterator[Pair]:
     yield pair(side(**numbers_of_both), candidate({"ran_eager": "some"}, **numbers_of_both))
     yield pair(side(), replace(candidate(), facts=None))
     yield pair(side(), candidate(accuracy=accuracy("not_comparable")))
-    yield warm(1.2, STEADY_8[:3], "noisy")
+    yield warm(1.2, STEADY_8[:3], *ROUND_FLAGS)
     yield warm(1.01)  # below_margin
     yield warm(1.0, WIDE)
     yield codegen(base_of(FUSED), candidate_of(*SPLIT))  # fusion_lost
