@@ -98,6 +98,8 @@ METRIC_TITLES: Final[dict[str, str]] = {
     "compile.inductor_s": "Inductor",
     "compile.toolchain_s": "C++ or Triton compiler",
     "compile.cold_serial_s": "Cold compile, one thread",
+    "compile.autotune_s": "Autotuning",
+    "init.cuda_s": "CUDA context",
     "compile.host_peak_mb": "Host memory of a compile",
     "compile.children_peak_mb": "Memory of its compilers",
     "import.torch_s": "Import of torch",

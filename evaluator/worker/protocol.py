@@ -62,6 +62,10 @@ CACHE_STATES: Final[tuple[CacheState, ...]] = ("cold", "warm", "cold_serial")
 METRICS: Final[dict[str, tuple[str, str]]] = {
     "import.torch_s": ("s", "importing torch in a new interpreter"),
     "import.compiler_s": ("s", "importing the compiler's modules after torch"),
+    "init.cuda_s": (
+        "s",
+        "the first touch of CUDA in a new process to the end of a first kernel: driver, context, torch's own kernels",
+    ),
     "toolchain.header_s": (
         "s",
         "the first C++ build of an environment: vector-instruction probe, precompiled header and one small "
@@ -70,7 +74,8 @@ METRICS: Final[dict[str, tuple[str, str]]] = {
     "compile.cold_s": (
         "s",
         "first call of the bucket alone in a new process with empty caches, to outputs ready; for training "
-        "to the end of the first backward; imports, inputs and the C++ header made before the clock",
+        "to the end of the first backward; imports, inputs, the C++ header and a GPU's context and library handles made "
+        "before the clock",
     ),
     "compile.warm_cache_s": ("s", "the same in another new process with the caches that cold sample left"),
     "compile.cold_serial_s": (
@@ -84,6 +89,11 @@ METRICS: Final[dict[str, tuple[str, str]]] = {
         "cold: Inductor, lowering and code generation, without the C++ or Triton compiler",
     ),
     "compile.toolchain_s": ("s", "cold: the C++ or Triton compiler"),
+    "compile.autotune_s": (
+        "s",
+        "cold, on a GPU: choosing kernels and their configurations by timing them, the candidates' compiling included; "
+        "what of it happens while compiling lies within the phases",
+    ),
     "compile.host_peak_mb": ("MB", "cold: growth of the process's peak resident memory over its start"),
     "compile.children_peak_mb": ("MB", "cold: largest child process (the C++ compiler)"),
     "walk.first_call_s": ("s", "first call of the bucket as it comes, after the buckets before it"),

@@ -12,10 +12,15 @@ import time
 from typing import Any, Final
 
 import torch
+from torch._inductor import async_compile
 
 from evaluator.worker import calling, processes
+from evaluator.worker.owned import owned_tensors
+from evaluator.worker.phases import autotune_s, phase_samples
 from evaluator.worker.protocol import Sample
 from evaluator.worker.session import WORKLOAD_ERRORS, ProbeSession
+from evaluator.worker.targets.cuda import starting
+from evaluator.worker.trees import flatten
 
 _METRICS: Final[dict[str, str]] = {
     "cold": "compile.cold_s",
@@ -29,20 +34,33 @@ def run(session: ProbeSession) -> None:
     (bucket,) = session.buckets
     if session.request.get("cache") == "cold_serial":
         torch._inductor.config.compile_threads = 1
-    stage = "build"
+    on_cuda = session.target.device.startswith("cuda")
+    cold = session.request.get("cache") == "cold"
+    facts: dict[str, Any] = {}
+    stage = "setup"
     try:
+        session.stage(stage, bucket)
+        # Before anything else touches the device, or it would be counted short.
+        context_s = starting.make_context() if on_cuda else None
+        stage = "build"
         session.stage(stage, bucket)
         compiled = session.compile(session.build())
         stage = "inputs"
         session.stage(stage, bucket)
         args, kwargs = session.inputs(bucket)
         trainable = calling.trainable_tensors(compiled, args, kwargs) if session.workload.training else None
+        if on_cuda:
+            facts["library_handles"] = starting.make_handles(
+                _tensors(compiled, args, kwargs), training=session.workload.training
+            )
         modules = len(sys.modules)
         gc.collect()
         resident = processes.memory_mb("VmRSS")
         processes.reset_peak()
         stage = "compile"
         session.stage(stage, bucket)
+        # What made the inputs may still run on the device.
+        calling.synchronize(session.target)
         started = time.perf_counter()
         calling.call(
             session.workload,
@@ -57,14 +75,21 @@ def run(session: ProbeSession) -> None:
     except WORKLOAD_ERRORS as error:
         session.failure(bucket, error, stage, samples=_failed(session))
         return
-    facts = _caches()
+    facts |= _caches()
     facts["late_imports"] = len(sys.modules) - modules
     facts["compiled_graphs"] = _count("stats", "unique_graphs")
+    facts["compile_pool"] = _compile_pool()
     flags = _flags(session, facts)
     samples: list[Sample] = [{"metric": _metric(session), "round": None, "value": elapsed, "flags": flags}]
-    if session.request.get("cache") == "cold":
-        samples += _phases()
+    if cold:
+        metrics = torch._dynamo.utils.get_compilation_metrics()
+        samples += phase_samples(metrics)
         samples += _memory(resident)
+    if cold and on_cuda:
+        samples += [
+            {"metric": "init.cuda_s", "round": None, "value": context_s, "flags": []},
+            {"metric": "compile.autotune_s", "round": None, "value": autotune_s(metrics), "flags": []},
+        ]
     session.result(bucket, samples=samples, facts=facts)
 
 
@@ -107,45 +132,26 @@ def _flags(session: ProbeSession, facts: dict[str, Any]) -> list[str]:
     return flags
 
 
-def _phases() -> list[Sample]:
-    """Seconds of each phase, without the phases it calls, summed over the frames of the call.
+def _tensors(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
+    """What a call computes on: what is held, and what is given."""
+    owned = owned_tensors(fn)
+    given = [*flatten(args).tensors(), *flatten(kwargs).tensors()]
+    return [*owned.parameters.values(), *owned.buffers.values(), *(tensor for _, tensor in given)]
 
-    From torch's own compilation metrics: each of its numbers includes the next (Dynamo calls AOTAutograd calls
-    Inductor calls the toolchain), all on one clock, so taking one from the next is no mix of clocks. A field that
-    a torch version lacks leaves its phase NULL.
+
+def _compile_pool() -> dict[str, Any]:
+    """How many threads compile, and whether the pool of processes for Triton kernels was ready before the call ended.
+
+    It starts beside the first compile, and until it is ready kernels compile one after another: on a GPU a cold compile
+    is a race with it. None where this torch does not say.
     """
-    totals: dict[str, float | None] = {}
-    for name, field in (
-        ("dynamo", "dynamo_cumulative_compile_time_us"),
-        ("aot_autograd", "aot_autograd_cumulative_compile_time_us"),
-        ("inductor", "inductor_cumulative_compile_time_us"),
-        ("toolchain", "triton_compile_time_us"),
-        ("backward", "backward_cumulative_compile_time_us"),
-    ):
-        metrics = torch._dynamo.utils.get_compilation_metrics()
-        known = [getattr(one, field) for one in metrics if getattr(one, field, None) is not None]
-        totals[name] = sum(known) / 1e6 if known else None
-    whole = totals["dynamo"]
-    if whole is not None and totals["backward"] is not None:
-        # A lazily compiled backward is outside the frame's time, and reaches Inductor by way of AOTAutograd.
-        aot = (totals["aot_autograd"] or 0.0) + totals["backward"]
-        whole += totals["backward"]
-        totals["aot_autograd"] = aot
-    exclusive = {
-        "compile.dynamo_s": _less(whole, totals["aot_autograd"]),
-        "compile.aot_autograd_s": _less(totals["aot_autograd"], totals["inductor"]),
-        "compile.inductor_s": _less(totals["inductor"], totals["toolchain"]),
-        "compile.toolchain_s": totals["toolchain"],
+    pool = getattr(async_compile, "AsyncCompile", None)
+    ready = getattr(pool, "_ready_future", None)
+    threads = getattr(async_compile, "get_compile_threads", None)
+    return {
+        "threads": None if threads is None else threads(),
+        "ready": None if pool is None or not hasattr(pool, "_ready_future") else bool(ready and ready.done()),
     }
-    return [
-        {"metric": metric, "round": None, "value": value, "flags": []} for metric, value in exclusive.items()
-    ]
-
-
-def _less(outer: float | None, inner: float | None) -> float | None:
-    if outer is None or inner is None:
-        return None
-    return outer - inner if outer >= inner else None
 
 
 def _memory(resident_mb: float) -> list[Sample]:
