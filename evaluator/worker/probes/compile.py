@@ -49,6 +49,9 @@ def run(session: ProbeSession) -> None:
         session.stage(stage, bucket)
         args, kwargs = session.inputs(bucket)
         trainable = calling.trainable_tensors(compiled, args, kwargs) if session.workload.training else None
+        if on_cuda and session.options.get("backend", "inductor") == "inductor":
+            # As the C++ header on a CPU: the toolchain's own, and present in every cold sample.
+            facts["triton_driver_s"] = starting.make_triton()
         if on_cuda:
             facts["library_handles"] = starting.make_handles(
                 _tensors(compiled, args, kwargs), training=session.workload.training

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -10,6 +11,16 @@ import torch
 
 # What cuBLAS and cuDNN compute in; with other types a workload calls neither, or not with these alone.
 _LIBRARY_DTYPES: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+# What a first compile for a GPU imports besides what every compile does; a version that lacks one does without.
+_COMPILER_MODULES: Final = (
+    "torch._inductor.codegen.cuda_combined_scheduling",
+    "torch._inductor.codegen.triton",
+    "torch._inductor.cudagraph_trees",
+    "torch._inductor.runtime.triton_heuristics",
+    "triton.backends.nvidia.compiler",
+    "triton.compiler.compiler",
+    "triton.runtime.autotuner",
+)
 # A multiple of what tensor cores and vector loads want.
 _SIDE: Final = 16
 
@@ -23,6 +34,23 @@ def make_context() -> float:
     torch.cuda.init()
     torch.ones(1, device="cuda").add_(1)
     torch.cuda.synchronize()
+    return time.perf_counter() - started
+
+
+def make_triton() -> float | None:
+    """Seconds to import Inductor's GPU half and to have Triton's driver ready, a small C library that it builds into an
+    empty cache; None without Triton. Raises what Triton raises, for want of a C compiler or a device."""
+    started = time.perf_counter()
+    for name in _COMPILER_MODULES:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            continue
+    try:
+        driver = importlib.import_module("triton.runtime.driver")
+    except ImportError:
+        return None
+    driver.driver.active.get_current_target()
     return time.perf_counter() - started
 
 

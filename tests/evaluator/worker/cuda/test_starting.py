@@ -43,3 +43,5 @@ def test_no_context_is_made_without_a_device() -> None:
         pytest.skip("there is a device here")
     with pytest.raises((RuntimeError, AssertionError)):
         starting.make_context()
+    with pytest.raises(RuntimeError, match="active drivers"):
+        starting.make_triton()
