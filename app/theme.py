@@ -101,6 +101,22 @@ METRIC_TITLES: Final[dict[str, str]] = {
     "compile.autotune_s": "Autotuning",
     "init.cuda_s": "CUDA context",
     "compile.host_peak_mb": "Host memory of a compile",
+    "compile.device_allocated_peak_mb": "GPU memory of a compile",
+    "compile.device_reserved_peak_mb": "GPU memory reserved for it",
+    **{
+        f"{mode}.{name}": f"{title}, {mode}"
+        for mode in ("eager", "compiled")
+        for name, title in {
+            "device_allocated_peak_mb": "GPU memory of a call",
+            "device_allocated_mb": "GPU memory held",
+            "device_reserved_mb": "GPU memory reserved",
+            "device_inactive_split_mb": "GPU memory split",
+            "device_private_pools_mb": "GPU memory of graphs",
+            "device_workspace_mb": "GPU workspaces",
+            "device_outside_mb": "GPU memory outside torch",
+            "device_alloc_retries": "Allocator retries",
+        }.items()
+    },
     "compile.children_peak_mb": "Memory of its compilers",
     "import.torch_s": "Import of torch",
     "import.compiler_s": "Import of the compiler",

@@ -9,7 +9,7 @@ import pandas as pd
 from app import tables, theme
 from app.data import read
 from app.workload import measures
-from app.workload.panels import COSTS, MEMORY, PHASES, Shown
+from app.workload.panels import COSTS, PHASES, Shown
 from db.queries import history
 
 
@@ -26,9 +26,14 @@ def columns(part: str, shown: Shown) -> tuple[pd.DataFrame, dict[str, Any]]:
     elif part == "Pays off":
         return _paid(shown)
     elif part in ("Phases", "Memory"):
-        names = PHASES if part == "Phases" else MEMORY
+        names = PHASES if part == "Phases" else shown.memory()
         made = {
-            name: tables.significant(f"{theme.metric_title(name)} {theme.metric_unit(name)}", 4, width=110)
+            name: tables.significant(
+                f"{theme.metric_title(name)} {theme.metric_unit(name)}".removesuffix(" 1"),
+                4,
+                width=110,
+                help=theme.metric_includes(name),
+            )
             for name in names
         }
     elif part == "Accuracy":

@@ -17,6 +17,7 @@ from app.workload import charts as workload_charts
 from app.workload import measures
 from app.workload.frames import frames
 from app.workload.measures import Frames
+from app.workload.memory import DEVICE_COMPILE, DEVICE_MEMORY, MEMORY
 from db.queries import history
 
 TIMES: Final = ("compile.cold_s", "compile.warm_cache_s")
@@ -27,9 +28,6 @@ PHASES: Final = (
     *("compile.cold_s", "compile.dynamo_s", "compile.aot_autograd_s", "compile.inductor_s"),
     "compile.toolchain_s",
 )
-MEMORY: Final = (
-    *("compile.host_peak_mb", "compile.children_peak_mb", "eager.host_peak_mb", "compiled.host_peak_mb"),
-)
 # Part -> what it answers; the first is shown at first.
 PARTS: Final = {
     "Times": "Cold and warm-cache compile, eager and compiled calls, and requests where the workload serves some.",
@@ -38,7 +36,7 @@ PARTS: Final = {
     "Graphs": "Graph breaks (sites) and recompiles of each bucket's walk.",
     "Kernels": "Kernels of each bucket's walk. Fewer are not faster: the times say what is.",
     "Accuracy": "Root mean square error to float64, compiled and eager on one axis.",
-    "Memory": "Growth of peak host memory: of a cold compile, of its compilers, and of steady calls.",
+    "Memory": "Growth of peak host memory: of a cold compile, of its compilers, and of steady calls; on a GPU the device's too.",
 }
 
 # Parts that have something to show of code that never ran.
@@ -102,6 +100,11 @@ class Shown:
     @cached_property
     def _timed(self) -> set[str]:
         return set(self.summary(*CALLS[0], *CALLS[1], *REQUESTS)["metric"])
+
+    def memory(self) -> tuple[str, ...]:
+        """Metrics of memory: the host's, and the device's where one was measured."""
+        on_device = (*DEVICE_COMPILE, *DEVICE_MEMORY)
+        return (*MEMORY, *on_device) if len(self.summary(*on_device)) else MEMORY
 
 
 @dataclass(frozen=True)
@@ -181,7 +184,12 @@ def _accuracy(shown: Shown) -> float | None:
 
 def _memory(shown: Shown) -> float | None:
     panels = _measured(shown, MEMORY)
-    return _histories(shown, panels[:2], _on_one_axis(panels[2:]))
+    groups = [panels[:2], _on_one_axis(panels[2:])]
+    if shown.memory() != MEMORY:
+        groups.append(_on_one_axis(_measured(shown, DEVICE_COMPILE)))
+        drawn = _measured(shown, DEVICE_MEMORY[:6])
+        groups += [_on_one_axis(drawn[start : start + 2]) for start in range(0, len(drawn), 2)]
+    return _histories(shown, *groups)
 
 
 _DRAWERS: Final[dict[str, Callable[[Shown], float | None]]] = {

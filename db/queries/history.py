@@ -30,22 +30,17 @@ from db.queries.rungs import of_cells
 from db.queries.versions import targets_in_order
 from db.tables import EVALUATION
 
-# Which probe measures a metric: where it failed, the metric has no value and the reason is that probe's.
-PROBE_OF: Final[dict[str, tuple[str, str | None]]] = {
-    "compile.cold_s": ("compile", "cold"),
-    "compile.warm_cache_s": ("compile", "warm"),
-    "compile.cold_serial_s": ("compile", "cold_serial"),
-    "eager.wall_ms": ("timing", None),
-    "compiled.wall_ms": ("timing", None),
-    "eager.stream_ms": ("timing", None),
-    "compiled.stream_ms": ("timing", None),
-    "eager.latency_ms": ("timing", None),
-    "compiled.latency_ms": ("timing", None),
-    "compile.host_peak_mb": ("compile", "cold"),
-    "compile.children_peak_mb": ("compile", "cold"),
-    "eager.host_peak_mb": ("memory", None),
-    "compiled.host_peak_mb": ("memory", None),
-}
+_CACHE_OF: Final = {"compile.warm_cache_s": "warm", "compile.cold_serial_s": "cold_serial"}
+
+
+def probe_of(metric: str) -> tuple[str, str | None]:
+    """The probe that measures a metric of a cell, and for a compile the caches it finds."""
+    side, _, name = metric.partition(".")
+    if side in ("compile", "init"):
+        return "compile", _CACHE_OF.get(metric, "cold")
+    if side in ("eager", "compiled"):
+        return "timing" if name.endswith("_ms") else "memory", None
+    return side, None
 
 
 @dataclass(frozen=True)
@@ -250,7 +245,7 @@ def without_value(
     A failed probe of this metric counts even where other replicas gave a value. Where the probe was never reached and
     there is no value, the evaluation's own status says why; one that is ok or unfinished is merely not measured.
     """
-    probe, cache = PROBE_OF[metric]
+    probe, cache = probe_of(metric)
     mine = failed[(failed["probe"] == probe) & ((failed["cache"] == cache) if cache else True)]
     own = mine.drop_duplicates("evaluation")[["evaluation", "status", "reason"]]
     measured = set(summary.loc[summary["metric"] == metric, "evaluation"]) | set(own["evaluation"])

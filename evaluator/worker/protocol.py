@@ -58,6 +58,34 @@ PROBES: Final[tuple[ProbeName, ...]] = ("compile", "walk", "accuracy", "timing",
 CacheState = Literal["cold", "warm", "cold_serial"]
 CACHE_STATES: Final[tuple[CacheState, ...]] = ("cold", "warm", "cold_serial")
 
+# Of each mode on a GPU.
+_DEVICE_MEMORY: Final[dict[str, tuple[str, str]]] = {
+    "device_allocated_peak_mb": (
+        "MB",
+        "how far what is allocated rises in a steady call, inputs not counted",
+    ),
+    "device_allocated_mb": (
+        "MB",
+        "what stays allocated between calls over an empty device: weights, buffers, what the compiler keeps",
+    ),
+    "device_reserved_mb": (
+        "MB",
+        "what the allocator took from the device and keeps; more than is allocated is its cache, and no leak",
+    ),
+    "device_inactive_split_mb": ("MB", "free parts of blocks in use: memory that can't be given back"),
+    "device_private_pools_mb": (
+        "MB",
+        "of the reserved memory what belongs to private pools, as CUDA graphs have",
+    ),
+    "device_workspace_mb": ("MB", "workspaces that cuBLAS keeps, as they were before the workload was built"),
+    "device_outside_mb": (
+        "MB",
+        "what the process holds on the device outside the allocator: context, libraries, code; NULL where the driver "
+        "does not tell processes apart",
+    ),
+    "device_alloc_retries": ("1", "how often the allocator had to empty its cache to get memory"),
+}
+
 # metric -> (unit, what it includes). The one place a metric is declared.
 METRICS: Final[dict[str, tuple[str, str]]] = {
     "import.torch_s": ("s", "importing torch in a new interpreter"),
@@ -96,6 +124,14 @@ METRICS: Final[dict[str, tuple[str, str]]] = {
     ),
     "compile.host_peak_mb": ("MB", "cold: growth of the process's peak resident memory over its start"),
     "compile.children_peak_mb": ("MB", "cold: largest child process (the C++ compiler)"),
+    "compile.device_allocated_peak_mb": (
+        "MB",
+        "cold, on a GPU: how far what torch's allocator gave out rose in the first call; candidates that were timed included",
+    ),
+    "compile.device_reserved_peak_mb": (
+        "MB",
+        "cold, on a GPU: how far what the allocator took from the device rose",
+    ),
     "walk.first_call_s": ("s", "first call of the bucket as it comes, after the buckets before it"),
     "eager.wall_ms": ("ms", "batch mean of one eager call, until the batch is known complete"),
     "compiled.wall_ms": ("ms", "batch mean of one compiled call, until the batch is known complete"),
@@ -125,6 +161,11 @@ METRICS: Final[dict[str, tuple[str, str]]] = {
     "compiled.latency_ms": ("ms", "the same served by the compiled callable"),
     "eager.host_peak_mb": ("MB", "growth of peak resident memory over steady eager calls"),
     "compiled.host_peak_mb": ("MB", "growth of peak resident memory over steady compiled calls"),
+    **{
+        f"{mode}.{name}": (unit, f"{mode}, on a GPU: {meaning}")
+        for mode in ("eager", "compiled")
+        for name, (unit, meaning) in _DEVICE_MEMORY.items()
+    },
     "accuracy.rmse_fp64": ("1", "root mean square error of the compiled outputs to float64, worst leaf"),
     "accuracy.eager_rmse_fp64": ("1", "the same of eager's outputs, worst leaf"),
     "accuracy.max_abs": ("1", "largest absolute difference of compiled and eager outputs"),

@@ -259,3 +259,23 @@ def test_what_trends_rest_on_changes_whenever_what_is_recorded_does(
     # Of all records only the ends of the evaluations and of the run change a version; a run has evaluations that go on, too.
     ends = len(seed.MATMUL.buckets) + 1
     assert changes == (ends if over == "versions" else ends + len(seed.MATMUL.buckets))
+
+
+@pytest.mark.parametrize(
+    ("metric", "probe"),
+    [
+        ("compile.cold_s", ("compile", "cold")),
+        ("compile.warm_cache_s", ("compile", "warm")),
+        ("compile.cold_serial_s", ("compile", "cold_serial")),
+        ("compile.device_allocated_peak_mb", ("compile", "cold")),
+        ("init.cuda_s", ("compile", "cold")),
+        ("eager.wall_ms", ("timing", None)),
+        ("compiled.stream_ms", ("timing", None)),
+        ("eager.host_peak_mb", ("memory", None)),
+        ("compiled.device_alloc_retries", ("memory", None)),
+        ("walk.first_call_s", ("walk", None)),
+        ("accuracy.rmse_fp64", ("accuracy", None)),
+    ],
+)
+def test_a_metric_is_measured_by_its_probe(metric: str, probe: tuple[str, str | None]) -> None:
+    assert history.probe_of(metric) == probe

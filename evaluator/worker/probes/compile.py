@@ -20,6 +20,7 @@ from evaluator.worker.phases import autotune_s, phase_samples
 from evaluator.worker.protocol import Sample
 from evaluator.worker.session import WORKLOAD_ERRORS, ProbeSession
 from evaluator.worker.targets.cuda import starting
+from evaluator.worker.targets.cuda.memory import Rise, TorchAllocator
 from evaluator.worker.trees import flatten
 
 _METRICS: Final[dict[str, str]] = {
@@ -62,8 +63,8 @@ def run(session: ProbeSession) -> None:
         processes.reset_peak()
         stage = "compile"
         session.stage(stage, bucket)
-        # What made the inputs may still run on the device.
-        calling.synchronize(session.target)
+        # What made the inputs may still run on the device, which is waited for.
+        rise = Rise(TorchAllocator()) if on_cuda else None
         started = time.perf_counter()
         calling.call(
             session.workload,
@@ -88,10 +89,16 @@ def run(session: ProbeSession) -> None:
         metrics = torch._dynamo.utils.get_compilation_metrics()
         samples += phase_samples(metrics)
         samples += _memory(resident)
-    if cold and on_cuda:
+    if cold and rise is not None:
+        allocated, reserved = rise.peaks_mb()
+        values = {
+            "init.cuda_s": context_s,
+            "compile.autotune_s": autotune_s(metrics),
+            "compile.device_allocated_peak_mb": allocated,
+            "compile.device_reserved_peak_mb": reserved,
+        }
         samples += [
-            {"metric": "init.cuda_s", "round": None, "value": context_s, "flags": []},
-            {"metric": "compile.autotune_s", "round": None, "value": autotune_s(metrics), "flags": []},
+            {"metric": metric, "round": None, "value": value, "flags": []} for metric, value in values.items()
         ]
     session.result(bucket, samples=samples, facts=facts)
 

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import gc
 from typing import Any, Final
 
+import torch
+
 from evaluator.worker import calling, processes
+from evaluator.worker.protocol import Sample
 from evaluator.worker.session import WORKLOAD_ERRORS, ProbeSession
+from evaluator.worker.targets.cuda import starting
+from evaluator.worker.targets.cuda.memory import METRIC_NAMES, Steady, TorchAllocator
 
 _WARM_CALLS: Final = 3
 _MEASURED_CALLS: Final = 5
 
 
 def run(session: ProbeSession) -> None:
-    """Measure ``eager.host_peak_mb`` or ``compiled.host_peak_mb`` of the session's only bucket."""
+    """Measure peak host memory of one mode of the session's only bucket, and on a GPU the device's memory too."""
     (bucket,) = session.buckets
     mode = session.request["mode"]
-    metric = f"{mode}.host_peak_mb"
-    stage = "build"
+    on_cuda = session.target.device.startswith("cuda")
+    device: Steady | None = None
+    facts: dict[str, Any] = {}
+    stage = "setup"
     try:
+        session.stage(stage, bucket)
+        if on_cuda:
+            device, facts = _device(session, mode)
+        stage = "build"
         session.stage(stage, bucket)
         built = session.build()
         fn = session.compile(built) if mode == "compiled" else built
@@ -36,14 +48,46 @@ def run(session: ProbeSession) -> None:
         ctypes.CDLL(None).malloc_trim(0)
         resident = processes.memory_mb("VmRSS")
         processes.reset_peak()
-        for made in inputs:
-            _call(session, fn, made)
+        while inputs:
+            # Gone with the call: what stays on a device between calls is then the workload's own.
+            made = inputs.pop()
+            if device is None:
+                _call(session, fn, made)
+            else:
+                device.measure(functools.partial(_call, session, fn, made))
+            del made
         growth = processes.memory_mb("VmHWM") - resident
+        samples: list[Sample] = [
+            {"metric": f"{mode}.host_peak_mb", "round": None, "value": growth, "flags": []}
+        ]
+        if device is not None:
+            gc.collect()
+            on_device, pools = device.finish()
+            samples += on_device
+            facts |= pools
     except WORKLOAD_ERRORS as error:
-        failed = [{"metric": metric, "round": None, "value": None, "flags": ["failed"]}]
-        session.failure(bucket, error, stage, samples=failed)
+        session.failure(bucket, error, stage, samples=_failed(mode, on_cuda))
         return
-    session.result(bucket, samples=[{"metric": metric, "round": None, "value": growth, "flags": []}])
+    session.result(bucket, samples=samples, facts=facts)
+
+
+def _device(session: ProbeSession, mode: str) -> tuple[Steady, dict[str, Any]]:
+    """The device with its context and the libraries' handles, before anything of the workload is on it."""
+    starting.make_context()
+    allocator = TorchAllocator()
+    before = allocator.stats()
+    ones = [torch.ones(1, device="cuda", dtype=dtype) for dtype in (torch.float32, torch.bfloat16)]
+    made = starting.make_handles(ones, training=session.workload.training)
+    del ones
+    allocator.wait()
+    kept = allocator.stats()
+    workspace = (kept["allocated_bytes.all.current"] - before["allocated_bytes.all.current"]) / 1e6
+    return Steady(allocator, mode, workspace), {"library_handles": made}
+
+
+def _failed(mode: str, on_cuda: bool) -> list[Sample]:
+    names = ("host_peak_mb", *(METRIC_NAMES if on_cuda else ()))
+    return [{"metric": f"{mode}.{name}", "round": None, "value": None, "flags": ["failed"]} for name in names]
 
 
 def _call(session: ProbeSession, fn: Any, inputs: tuple[tuple[Any, ...], dict[str, Any]]) -> None:
