@@ -28,6 +28,8 @@ class BucketWalk:
     # Compile ids of what ran and holds a graph.
     regions: list[str] | None = None
     attention: list[dict[str, Any]] = field(default_factory=list)
+    # What became of CUDA graphs in its visits, on such a target.
+    cuda_graphs: dict[str, Any] | None = None
 
     def fail(self, ended: Ended, stage: str) -> None:
         self.status, self.reason, self.error, self.stage = ended.status, ended.reason, ended.error, stage

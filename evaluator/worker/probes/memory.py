@@ -48,14 +48,12 @@ def run(session: ProbeSession) -> None:
         ctypes.CDLL(None).malloc_trim(0)
         resident = processes.memory_mb("VmRSS")
         processes.reset_peak()
-        while inputs:
-            # Gone with the call: what stays on a device between calls is then the workload's own.
-            made = inputs.pop()
+        for number in range(_MEASURED_CALLS):
             if device is None:
-                _call(session, fn, made)
+                _call(session, fn, inputs[number])
             else:
-                device.measure(functools.partial(_call, session, fn, made))
-            del made
+                # Gone with the call: what stays on the device between calls is then the workload's own.
+                device.measure(functools.partial(_call, session, fn, inputs.pop()))
         growth = processes.memory_mb("VmHWM") - resident
         samples: list[Sample] = [
             {"metric": f"{mode}.host_peak_mb", "round": None, "value": growth, "flags": []}

@@ -28,6 +28,7 @@ from evaluator.worker.session import (
     trace_offset,
 )
 from evaluator.worker.targets.codegen import walking
+from evaluator.worker.targets.cuda import graphs
 from evaluator.worker.trees import flatten
 from evaluator.worker.walked import BucketWalk, CompileCount
 
@@ -68,11 +69,14 @@ def _run(session: ProbeSession, walks: list[BucketWalk], trace_dir: Path | None)
             walk.fail(session.ended(walk.bucket, error, "compile"), "compile")
             _report(session, walk)
         return
+    watch = graphs.Watch() if session.target.name == "cuda" else None
     for number in (1, 2):
         for walk in walks:
             if walk.status != "ok":
                 continue
             _visit(session, walk, compiled, number, count, trace_dir)
+            if watch is not None:
+                walk.cuda_graphs = graphs.merged(walk.cuda_graphs, watch.take())
             if walk.status != "ok":
                 # Told at once, in whichever walk it failed: a later bucket may end the process.
                 _report(session, walk)
@@ -199,8 +203,15 @@ def _report(session: ProbeSession, walk: BucketWalk) -> None:
             "mutates": walk.mutates,
             "regions": walk.regions,
             **walking.facts_of_card(session, walk),
+            **_graph_facts(session, walk),
         },
     )
+
+
+def _graph_facts(session: ProbeSession, walk: BucketWalk) -> dict[str, Any]:
+    if session.target.name != "cuda":
+        return {}
+    return {"cuda_graphs": graphs.fact(walk.cuda_graphs, session.options, walk.regions)}
 
 
 def _first_call(session: ProbeSession, walk: BucketWalk) -> list[Any]:
