@@ -19,7 +19,8 @@ Place = tuple[ProbeName, str]
 
 @dataclass
 class Attempt:
-    """One probe process. ``spent``: seconds by place, from what it said it began; they add up to its life."""
+    """One probe process. ``spent``: seconds by place, from what it said it began; they add up to its life. ``lost``:
+    what it said of a device that an error had cost it, for which it then ended."""
 
     log: Path
     limits: dict[str, float]
@@ -31,6 +32,7 @@ class Attempt:
     trace_folder: Path | None = None
     done: Record = field(default_factory=dict)
     spent: dict[Place, float] = field(default_factory=dict)
+    lost: Record | None = None
 
     def listen(self, records: Iterable[Record], first: Place, on_stage: Callable[[Record], None]) -> None:
         """Take in everything a process says. ``first``: the place that its start-up is counted to."""
@@ -50,9 +52,24 @@ class Attempt:
                 self.segments.append(record)
             elif kind == "generated":
                 self.generated.append(record)
+            elif kind == "lost":
+                self.lost = record
             elif kind == "done":
-                self.done = record
+                self.done = self._of_lost(record)
         self.spent[place] = self.spent.get(place, 0.0) + time.monotonic() - since
+
+    def origin(self) -> Record:
+        """Where an error came from, of a process in which each launch was waited for; a ``message`` alone where it did
+        not come again."""
+        if self.lost is not None:
+            return {"stage": self.done.get("stage"), **self.lost["error"]}
+        return {"message": "it did not come again with CUDA_LAUNCH_BLOCKING=1"}
+
+    def _of_lost(self, done: Record) -> Record:
+        """How the process ended, with what it said of a lost device before."""
+        if self.lost is None:
+            return done
+        return {**done, "reason": f"{self.lost['reason']}; it ended the process", "error": self.lost["error"]}
 
 
 @dataclass(frozen=True)
@@ -141,11 +158,15 @@ def _close(
 
 
 def _from_ending(probe: ProbeName, bucket: str, ending: Record) -> Record:
+    facts = {"signal": ending.get("signal"), "exit_code": ending.get("exit_code")}
+    if ending.get("origin"):
+        facts["origin"] = ending["origin"]
     return {
+        "error": ending.get("error"),
         "probe": probe,
         "bucket": bucket,
         "status": ending["status"],
         "reason": ending.get("reason"),
         "stage": ending.get("stage"),
-        "facts": {"signal": ending.get("signal"), "exit_code": ending.get("exit_code")},
+        "facts": facts,
     }

@@ -162,12 +162,40 @@ class UnitWork:
             request["card"] = card
         if step.probe == "build":
             request |= {"manifest": str(self._manifest(unit) / MANIFEST), "builds_dir": str(builds_folder())}
+        self._listen(server, unit, step, attempt, request)
+        if attempt.lost is not None:
+            self._find_origin(server, unit, step, attempt, request)
+        return attempt
+
+    def _listen(
+        self, server: Server, unit: Unit, step: Step, attempt: Attempt, request: Mapping[str, Any]
+    ) -> None:
         attempt.listen(
-            server.probe(request, self._settings.time_s),
-            (step.probe, buckets[0]),
+            server.probe(dict(request), self._settings.time_s),
+            (step.probe, request["buckets"][0]),
             lambda stage: self._progress.stage(unit, stage["stage"], stage.get("bucket")),
         )
-        return attempt
+
+    def _find_origin(
+        self, server: Server, unit: Unit, step: Step, attempt: Attempt, request: Mapping[str, Any]
+    ) -> None:
+        """Run what cost a process its device once more, untimed, each launch waited for: the error is then raised by
+        the call that it comes from."""
+        self._processes += 1
+        name = f"p{self._processes}"
+        again = Attempt(log=attempt.log.with_name(f"{name}.log"), limits=attempt.limits)
+        blocking = {
+            **request,
+            "blocking": True,
+            "buckets": [attempt.done.get("bucket") or request["buckets"][0]],
+            "cache_dir": str(self._caches(step, name)),
+            "timing": None,
+            "trace_dir": None,
+            "log": str(again.log),
+        }
+        self._listen(server, unit, step, again, blocking)
+        again.log.unlink(missing_ok=True)
+        attempt.done["origin"] = again.origin()
 
     def _manifest(self, unit: Unit) -> Path:
         """The folder of what a unit's build step is to build."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from evaluator.worker.owned import owned_tensors
+from evaluator.worker.targets.cuda import losing
 from evaluator.worker.trees import flatten
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ def build(workload: Workload, target: Target, seed: int) -> Any:
     if workload.precision is not None:
         set_precision(workload.precision)
     seed_all(seed)
-    built = workload.build(target)
+    with losing.watched():
+        built = workload.build(target)
     if built is None:
         raise WorkloadError("build() returned nothing; return the module or function to evaluate")
     if not callable(built):
@@ -86,7 +88,8 @@ def make_inputs(
     """
     torch.set_grad_enabled(True)
     seed_all(seed)
-    made = workload.inputs(copy.deepcopy(bucket.params), target)
+    with losing.watched():
+        made = workload.inputs(copy.deepcopy(bucket.params), target)
     if not isinstance(made, tuple) or len(made) != 2:
         raise WorkloadError("inputs() must return a pair (args, kwargs), for example (x,), {}")
     args, kwargs = made
@@ -133,15 +136,17 @@ def call(
 
     `trainable` (from `trainable_tensors`) and `cotangents` (from an earlier outcome of the same bucket) may be
     handed in, so that a timed call neither searches for parameters nor allocates. With a CUDA `target` a new
-    CUDA graph step is marked before and the device is waited for after. Raises what the workload raises.
+    CUDA graph step is marked before and the device is waited for after. Raises what the workload raises; an error that
+    costs the process its device ends a probe's process.
     """
     begin_step(target)
     if workload.training:
         clear_gradients(trainable_tensors(fn, args, kwargs) if trainable is None else trainable)
-    with grad_mode(workload):
-        output = fn(*args, **kwargs)
-        used = backward(output, seed=seed, cotangents=cotangents) if workload.training else ()
-    synchronize(target)
+    with losing.watched():
+        with grad_mode(workload):
+            output = fn(*args, **kwargs)
+            used = backward(output, seed=seed, cotangents=cotangents) if workload.training else ()
+        synchronize(target)
     return Outcome(output, args, kwargs, used)
 
 

@@ -29,6 +29,9 @@ def run(request: Record, writer: RecordWriter) -> None:
     if request.get("temporary"):
         # The server's own temp directory holds the C++ header, which Inductor found when it was imported.
         os.environ["TMPDIR"] = tempfile.tempdir = request["temporary"]
+    if request.get("blocking"):
+        # Each launch is waited for, so that an error is raised where it comes from. CUDA reads it at its start.
+        os.environ["CUDA_LAUNCH_BLOCKING"] = "1"
     op = request["op"]
     if op == "describe":
         writer.write(_describe(request))
@@ -79,6 +82,9 @@ def _probe(request: Record, writer: RecordWriter) -> None:
 
         build.run(request, writer)
         return
+    from evaluator.worker.targets.cuda import losing
+
+    losing.tell_by(writer.write)
     session = _session(request, writer)
     if session is not None:
         importlib.import_module(_PROBE_MODULES[session.probe]).run(session)

@@ -15,6 +15,7 @@ from evaluator.worker import calling
 from evaluator.worker.channel import Record
 from evaluator.worker.errors import describe_error, status_of, unsupported
 from evaluator.worker.protocol import ErrorInfo, Status
+from evaluator.worker.targets.cuda import losing
 
 if TYPE_CHECKING:
     from evaluator.worker.targets.codegen.compiling import Codegen
@@ -110,6 +111,7 @@ class ProbeSession:
         Where a compiled call raised, eager is asked once: if it raises as well, that is the finding, and no
         fault of the compiler.
         """
+        losing.leave_if_lost(error)
         if stage == "eager":
             return eager_ended(error, None)
         reason = unsupported(error)

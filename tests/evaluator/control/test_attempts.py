@@ -142,3 +142,31 @@ def test_the_life_of_a_process_is_counted_to_the_places_it_was_at() -> None:
     )
     assert set(attempt.spent) == {("walk", "a"), ("walk", "b"), ("timing", "b")}
     assert stages == ["build", "compile", "timing"]
+
+
+def test_a_lost_device_is_its_buckets_and_the_others_go_on() -> None:
+    processes = Processes(
+        ([("walk", "a", "ok")], {"status": "crashed", "bucket": "b", "reason": "exit code 71"}),
+        ([("walk", "c", "ok")], {}),
+    )
+    error = {"type": "torch.AcceleratorError", "message": "CUDA error: device-side assert triggered"}
+
+    def ask(buckets: tuple[str, ...], continued: bool) -> Attempt:
+        attempt = processes(buckets, continued)
+        if not continued:
+            told = {"kind": "lost", "reason": "CUDA: device-side assert triggered", "error": error}
+            attempt.listen([told, {"kind": "done", **attempt.done}], ("walk", "a"), lambda stage: None)
+            attempt.done["origin"] = {"message": "where it came from"}
+        return attempt
+
+    settled, _ = settle(WALK, WALK.buckets, ask)
+    assert statuses(settled) == {("walk", "a"): "ok", ("walk", "b"): "crashed", ("walk", "c"): "ok"}
+    result = settled["walk", "b"].result
+    assert result["reason"] == "CUDA: device-side assert triggered; it ended the process"
+    assert (result["error"], result["facts"]["origin"]) == (error, {"message": "where it came from"})
+
+
+def test_an_origin_that_does_not_come_again_says_so() -> None:
+    attempt = Attempt(log=Path("/nonexistent"), limits={})
+    attempt.listen([{"kind": "done", "status": "ok"}], ("walk", "a"), lambda stage: None)
+    assert attempt.origin() == {"message": "it did not come again with CUDA_LAUNCH_BLOCKING=1"}
