@@ -36,6 +36,11 @@ def failure(probe: Mapping[Any, Any] | pd.Series[Any]) -> None:
         st.caption("Exception")
         whole = error.get("traceback") or "\n".join([_first(error), *map(str, error.get("chain") or [])])
         shown(str(whole))
+    facts = probe.get("facts")
+    origin = facts.get("origin") if isinstance(facts, dict) else None
+    if isinstance(origin, dict):
+        st.caption("Where it came from, by one more run that waited for each launch")
+        shown(str(origin.get("traceback") or origin.get("message") or ""))
     st.caption("Last lines of the log")
     shown(tail if isinstance(tail, str) and tail else "(nothing was written)")
 

@@ -29,7 +29,7 @@ class Finding:
 def findings(record: EvaluationRecord) -> list[Finding]:
     """Bad news first, in the order in which one would ask."""
     found = [*_of_status(record), *_of_compilation(record), *_of_breaks(record), *_of_builds(record)]
-    found += _of_rounds(record)
+    found += [*_of_graphs(record), *_of_rounds(record)]
     found += [Finding("note", theme.NOTHING_RAN)] if is_codegen(record.target) else _of_accuracy(record)
     order = {"bad": 0, "note": 1, "good": 2}
     return sorted(found, key=lambda finding: order[finding.tone])
@@ -125,6 +125,27 @@ def _of_builds(record: EvaluationRecord) -> list[Finding]:
         found.append(Finding("note", f"{n} registers to memory."))
     if not refused and not spilling:
         found.append(Finding("good", "Every kernel was built, and none spills."))
+    return found
+
+
+def _of_graphs(record: EvaluationRecord) -> list[Finding]:
+    """Whether the calls of a variant that asks for CUDA graphs are in them."""
+    extra = (record.facts or {}).get("extra")
+    told = extra.get("cuda_graphs") if isinstance(extra, dict) else None
+    # A variant that does not ask for graphs counts none.
+    if not isinstance(told, dict) or "skipped" not in told:
+        return []
+    found = []
+    if told["captured"]:
+        found.append(Finding("good", "Its calls are in CUDA graphs."))
+    elif told["captured"] is not None:
+        n = theme.counted(told["skipped"], "graph")
+        found.append(
+            Finding("note", f"Not all of its calls are in CUDA graphs: {n} skipped; Environment has why.")
+        )
+    if told["rerecorded"]:
+        n = theme.counted(told["rerecorded"], "CUDA graph")
+        found.append(Finding("note", f"{n} recorded again, in the place of one that no longer held."))
     return found
 
 

@@ -44,7 +44,7 @@ class EvaluationRecord:
     """Who and what: one cell in one run and environment. Frames have one row each thing named, in recorded order.
 
     ``facts``: the exact facts by name, None where no walk left evidence. ``probes``: replica, probe, cache, attempt,
-    status, reason, stage, error, log_tail, duration_s, limits, conditions. ``breaks``, ``recompiles``, ``kernels``,
+    status, reason, stage, error, log_tail, duration_s, limits, conditions, facts. ``breaks``, ``recompiles``, ``kernels``,
     ``accuracy``, ``differences``, ``builds`` (kernels built for a card that is not there): columns of those tables;
     ``kernels`` has build (the id of its row in ``builds``, missing: none) and its registers, spilled (bytes a thread
     writes and reads back), stack, shared, cubin_bytes, sass_hash, error. ``summaries``: metric, replicas, samples, median, lo, hi,
@@ -128,7 +128,7 @@ def record(connection: Connection, evaluation_id: int) -> EvaluationRecord | Non
     source = (Replica.number.label("replica"), Probe.probe, Probe.cache)
     probes = (
         select(*source, Probe.attempt, Probe.status, Probe.reason, Probe.stage, Probe.error, Probe.log_tail)
-        .add_columns(Probe.duration_s, Probe.limits, Probe.conditions)
+        .add_columns(Probe.duration_s, Probe.limits, Probe.conditions, Probe.facts)
         .outerjoin(Replica, Replica.id == Probe.replica_id)
         .where(mine)
         .order_by(Probe.id)

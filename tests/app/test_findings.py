@@ -108,6 +108,29 @@ def test_what_qualifies_rounds_is_said_of_a_cell_and_in_its_note() -> None:
     assert note({**row, "round_flags": []}) is None
 
 
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({"captured": True, "skipped": 0, "rerecorded": 0}, {"Its calls are in CUDA graphs.": "good"}),
+        (
+            {"captured": False, "skipped": 2, "rerecorded": 1},
+            {
+                "Not all of its calls are in CUDA graphs: 2 graphs skipped; Environment has why.": "note",
+                "1 CUDA graph recorded again, in the place of one that no longer held.": "note",
+            },
+        ),
+        ({"captured": None, "skipped": 0, "rerecorded": None}, {}),
+        ({"captured": False, "why": ["this variant does not ask for CUDA graphs"]}, {}),
+        (None, {}),
+    ],
+)
+def test_cuda_graphs_are_told_where_they_were_asked_for(
+    told: dict[str, Any] | None, expected: dict[str, str]
+) -> None:
+    said = sentences(record(extra={"cuda_graphs": told} if told else None))
+    assert {one: tone for one, tone in said.items() if "CUDA" in one} == expected
+
+
 def test_a_bucket_that_compiled_nothing_reused_code() -> None:
     said = sentences(record(graphs=0, compiles=0))
     assert "This bucket compiled nothing: it reused code of earlier buckets." in said

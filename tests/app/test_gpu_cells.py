@@ -31,8 +31,17 @@ def on_gpu(tmp_path_factory: pytest.TempPathFactory) -> Path:
             if sample["metric"] == "compiled.wall_ms" and sample["value"] is not None:
                 sample["flags"] = ["throttled"]
     memory = made.probe("memory", samples=[made.sample(metric, value) for metric, value in DEVICE.items()])
+    # The tab opens at the probe that the cell has its status from.
     (ended,) = [place for place, one in enumerate(records) if one["type"] == "evaluation_finished"]
-    records.insert(ended, memory)
+    records[ended]["status"] = "crashed"
+    lost = made.probe(
+        "accuracy",
+        number=1,
+        status="crashed",
+        reason="CUDA: device-side assert triggered; it ended the process",
+        facts={"origin": {"message": "CUDA error: device-side assert triggered", "traceback": "in gather"}},
+    )
+    records[ended:ended] = [memory, lost]
     store = Store(str(path))
     store.write_many(records)
     store.close()
@@ -64,3 +73,12 @@ def test_why_says_what_qualifies_the_rounds_and_what_a_metric_includes(opens: Op
     assert times.loc["eager.wall_ms"]["rounds"] == ""
     assert "no leak" not in warm["includes"]
     assert "private pools" in times.loc["compiled.device_private_pools_mb"]["includes"]
+
+
+def test_a_lost_device_shows_where_the_error_came_from(opens: Opener, on_gpu: Path) -> None:
+    app = opens(on_gpu, "why", tab="Probes and logs")
+    assert not app.exception
+    shown = said(app)
+    assert "CUDA: device-side assert triggered; it ended the process" in shown
+    assert "by one more run that waited for each launch" in shown
+    assert "in gather" in shown
