@@ -64,6 +64,7 @@ ROUND_FLAGS: Final[dict[str, str]] = {
     "host_bound": "the GPU had nothing to do between launches in some rounds: the host was not fast enough",
     "queue_full": "so many launches were queued in some rounds that submitting another had to wait for the GPU",
     "new_segments": "memory was newly taken from the GPU in some rounds",
+    "streams_unseen": "which streams the work ran on could not be looked at",
 }
 # Before a number: of rounds that spread widely, and of those that any other flag qualifies.
 NOISY_MARK: Final = "~"

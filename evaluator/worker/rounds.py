@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gc
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from evaluator.worker.intervals import Interval, Timer
 from evaluator.worker.protocol import Sample
@@ -18,9 +18,14 @@ from evaluator.worker.walked import CompileCount
 _PARTS: Final = {"wall_ms": "wall_s", "cpu_ms": "cpu_s", "host_ms": "host_s", "stream_ms": "stream_s"}
 # Those that only a device has which goes on after a call returned.
 DEVICE_PARTS: Final = ("host_ms", "stream_ms")
+_VOID: Final = "compiled_in_region"
 # A process whose middle half of rounds spreads over more than this part of their median tells little by it.
 _NOISY_SPREAD: Final = 0.2
 _LEAST_ROUNDS_TO_JUDGE: Final = 4
+
+
+# How a device is at one moment.
+State = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -33,12 +38,18 @@ class Qualities:
 
 @dataclass(frozen=True)
 class Rounds:
-    """How rounds are made: ``repeats`` calls in each, on inputs of their own where calls change them (``mutates``)."""
+    """How rounds are made: ``repeats`` calls in each, on inputs of their own where calls change them (``mutates``).
+
+    ``state`` tells how the device is before and after each, outside every clock; ``judge`` says in words what of that
+    qualifies the round.
+    """
 
     timer: Timer
     count: CompileCount
     repeats: int
     mutates: bool
+    state: Callable[[], State] = dict
+    judge: Callable[[State, State], Sequence[str]] = lambda before, after: ()
 
     def inputs(self, side: Side) -> list[Inputs]:
         """What one batch of a side is called with, made outside every clock."""
@@ -51,30 +62,31 @@ class Rounds:
             # The order turns each round, so that a drift of the machine meets both sides alike.
             for side in sides if number % 2 == 0 else reversed(sides):
                 inputs = self.inputs(side)
-                before = self.count.total
                 gc.collect()
+                before, compiles = self.state(), self.count.total
                 gc.disable()
                 try:
                     with side.ready():
                         interval = self.timer.batch(partial(side.submit, inputs), side.streams)
                 finally:
                     gc.enable()
-                void = ("compiled_in_region",) if self.count.total != before else ()
-                samples += self._samples(side.mode, number, interval, qualities[side.mode], void)
+                void = (_VOID,) if self.count.total != compiles else ()
+                held = (*void, *interval.flags, *self.judge(before, self.state()))
+                samples += self._samples(side.mode, number, interval, qualities[side.mode], held)
         for side in sides:
             samples += missing((side.mode,), qualities[side.mode].missing)
         return _noise_marked(samples, [side.mode for side in sides])
 
     def _samples(
-        self, mode: str, number: int, interval: Interval, quality: Qualities, void: Sequence[str]
+        self, mode: str, number: int, interval: Interval, quality: Qualities, flags: Sequence[str]
     ) -> list[Sample]:
         """What a round leaves. One that compiled measured the compiler, and has no value."""
         return [
             {
                 "metric": f"{mode}.{name}",
                 "round": number,
-                "value": None if void else getattr(interval, part) * 1e3 / self.repeats,
-                "flags": [*void, *interval.flags, *quality.flags.get(name, ())],
+                "value": None if _VOID in flags else getattr(interval, part) * 1e3 / self.repeats,
+                "flags": [*flags, *quality.flags.get(name, ())],
             }
             for name, part in _PARTS.items()
             if name not in quality.missing

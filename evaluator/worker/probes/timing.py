@@ -12,6 +12,7 @@ import math
 import os
 import statistics
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +25,8 @@ from evaluator.worker.session import WORKLOAD_ERRORS, ProbeSession
 from evaluator.worker.sides import Side
 from evaluator.worker.targets.cuda.batches import DeviceTimer
 from evaluator.worker.targets.cuda.device import CudaDevice
-from evaluator.worker.targets.cuda.steady import flushed, looked_at
+from evaluator.worker.targets.cuda.nvml import judged
+from evaluator.worker.targets.cuda.steady import device_state, flushed, looked_at
 from evaluator.worker.trees import flatten
 from evaluator.worker.walked import BucketWalk, CompileCount
 
@@ -86,7 +88,12 @@ def _time(session: ProbeSession, walk: BucketWalk, eager: Any, compiled: Any, co
         warmed = [_warm_up(timer, side, plan) for side in sides]
         repeats = _repeats(session, bucket, plan, [seconds for _, seconds in warmed], bool(walk.mutates))
         rounds = Rounds(timer, count, repeats, bool(walk.mutates))
-        qualities = looked_at(timer, sides, rounds) if isinstance(timer, DeviceTimer) else _WITHOUT_DEVICE
+        qualities, on_device = _WITHOUT_DEVICE, {}
+        if isinstance(timer, DeviceTimer):
+            state, unread = device_state()
+            rounds = replace(rounds, state=state, judge=judged)
+            qualities, busy = looked_at(timer, sides, rounds)
+            on_device = {"busy": busy, "conditions_unread": unread}
         # What lives now is not looked at again: a collection between rounds would walk torch's whole heap each time.
         gc.collect()
         gc.freeze()
@@ -117,6 +124,7 @@ def _time(session: ProbeSession, walk: BucketWalk, eager: Any, compiled: Any, co
             "precision": _precision(),
             "grad": calling.keeps_gradients(session.workload),
             "training": session.workload.training,
+            **on_device,
         },
     )
 

@@ -136,8 +136,13 @@ class DeviceTimer:
         self.device.synchronize()
         return statistics.fmean(pair.elapsed_s() for pair in pairs)
 
-    def watch(self, submits: Sequence[Callable[[], None]]) -> tuple[int, tuple[float, ...]]:
-        """An untimed batch, call by call: (calls after which the device was idle, host seconds of each)."""
+    def watch(
+        self, submits: Sequence[Callable[[], None]], during: Callable[[], Any] = lambda: None
+    ) -> tuple[int, tuple[float, ...]]:
+        """An untimed batch, call by call: (calls after which the device was idle, host seconds of each).
+
+        ``during`` is called once all is submitted, while the device works on what it has not done yet.
+        """
         idle, seconds = 0, []
         self.device.synchronize()
         for submit in submits:
@@ -145,6 +150,7 @@ class DeviceTimer:
             submit()
             seconds.append(self._clock() - begun)
             idle += self.device.idle(self._stream)
+        during()
         self.device.synchronize()
         return idle, tuple(seconds)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from evaluator.worker.protocol import Sample
-from evaluator.worker.rounds import Qualities, Rounds
+from evaluator.worker.rounds import Qualities, Rounds, State
 from evaluator.worker.sides import Side
+from evaluator.worker.targets.cuda import nvml, presence
 from evaluator.worker.targets.cuda.batches import DeviceTimer, Watched
 from evaluator.worker.targets.cuda.device import Flush, StreamsUsed
 
@@ -19,23 +20,40 @@ FLUSHED: Final = "flushed_ms"
 _MOST_FLUSHED: Final = 50
 
 
-def looked_at(timer: DeviceTimer, sides: Sequence[Side], rounds: Rounds) -> dict[str, Qualities]:
-    """An untimed batch of each side: what it says of the numbers of all rounds, by mode.
+def looked_at(
+    timer: DeviceTimer, sides: Sequence[Side], rounds: Rounds
+) -> tuple[dict[str, Qualities], dict[str, State]]:
+    """An untimed batch of each side: what it says of the numbers of all rounds, and how the device was while it worked,
+    both by mode.
 
     Which streams are worked on is seen in eager, whose operators torch dispatches one by one, and holds for the
     compiled side: it is the same program.
     """
     found: dict[str, Qualities] = {}
+    busy: dict[str, State] = {}
     elsewhere: bool | None = None
     for side in sides:
         launching = None
         if side.mode == "eager":
             launching, elsewhere = _dispatched(timer, side, rounds)
         inputs = rounds.inputs(side)
+        calls = [partial(side.submit, [one]) for one in inputs]
         with side.ready(), _no_collection():
-            idle, seconds = timer.watch([partial(side.submit, [one]) for one in inputs])
+            idle, seconds = timer.watch(calls, partial(_noted, busy, side.mode, rounds))
         found[side.mode] = qualities(Watched(idle, seconds, launching, elsewhere))
-    return found
+    return found, busy
+
+
+def _noted(busy: dict[str, State], mode: str, rounds: Rounds) -> None:
+    busy[mode] = rounds.state()
+
+
+def device_state() -> tuple[Callable[[], State], str | None]:
+    """How the device is at a moment, by NVML, and why that can't be read, None where it can."""
+    try:
+        return presence.reader().snapshot, None
+    except nvml.NoNvml as why:
+        return dict, str(why)
 
 
 def qualities(watched: Watched) -> Qualities:

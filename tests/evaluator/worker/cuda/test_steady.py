@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ from evaluator.worker.rounds import Qualities, Rounds
 from evaluator.worker.sides import Side
 from evaluator.worker.targets.cuda.batches import DeviceTimer, Watched
 from evaluator.worker.targets.cuda.device import StreamsUsed
+from evaluator.worker.targets.cuda.nvml import judged
 from evaluator.worker.targets.cuda.steady import looked_at, qualities
 from evaluator.worker.walked import CompileCount
 from tests.evaluator.worker.cuda.gpu import Gpu
@@ -112,9 +113,37 @@ def test_what_refuses_to_be_looked_at_is_timed_and_says_so() -> None:
 
     program = sides(Program("eager", call))
     assert isinstance(made.timer, DeviceTimer)
-    found = looked_at(made.timer, program, made)
+    found, _ = looked_at(made.timer, program, made)
     samples = made.measure(program, 1, found)
     assert of(samples, "eager.stream_ms") == [(pytest.approx(0.1005), ["streams_unseen"])]
+
+
+def test_a_round_on_a_throttled_or_shared_device_keeps_its_number_and_says_so() -> None:
+    gpu = Gpu()
+    made, _ = rounds(gpu, repeats=1)
+    told = iter(
+        [
+            # Before and after each of three rounds; a counter that moved tells of what neither reading saw.
+            {"thermal_violation": 5}, {"thermal_violation": 5},
+            {"thermal_violation": 5}, {"thermal_violation": 9},
+            {"thermal_violation": 9}, {"thermal_violation": 9, "other_processes": 1},
+        ]
+    )  # fmt: skip
+    made = replace(made, state=lambda: next(told), judge=judged)
+    samples = made.measure(sides(Program("eager", lambda: gpu.launch(10, 50))), 3, {"eager": Qualities()})
+    for name in ("wall_ms", "stream_ms"):
+        assert of(samples, f"eager.{name}") == [
+            (pytest.approx(0.060), flags) for flags in ([], ["throttled"], ["shared_gpu"])
+        ]
+
+
+def test_how_the_device_is_while_it_works_is_kept() -> None:
+    gpu = Gpu()
+    made, _ = rounds(gpu, repeats=20)
+    made = replace(made, state=lambda: {"busy": not gpu.idle("main")})
+    assert isinstance(made.timer, DeviceTimer)
+    _, busy = looked_at(made.timer, sides(Program("eager", lambda: gpu.launch(10, 100))), made)
+    assert busy == {"eager": {"busy": True}}
 
 
 def test_a_round_that_compiled_has_no_number() -> None:
