@@ -19,7 +19,10 @@ _REPEATED: Final = frozenset({"compile", "walk", "timing"})
 
 
 # Of probes that end alike, the one whose reason is shown: accuracy tells eager's errors from compiled ones.
-_TELLS_BEST: Final[tuple[ProbeName, ...]] = ("compile", "walk", "accuracy", "timing", "memory", "build")
+_TELLS_BEST: Final[tuple[ProbeName, ...]] = (
+    *("compile", "walk", "accuracy", "timing", "memory", "build"),
+    "profile",
+)
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ def skip_reason(replica: int, step: Step, known: Known) -> str | None:
         return None if step.traced else _because(cold, ENDED, "the cold compile")
     if step.probe == "build":
         return _because(walk, FAILED, "the walk")
-    if step.probe in ("accuracy", "memory"):
+    if step.probe in ("accuracy", "memory", "profile"):
         enough = ENDED if step.probe == "accuracy" else FAILED
         return _because(cold, enough, "the cold compile") or _because(walk, enough, "the walk")
     return None

@@ -1,0 +1,188 @@
+"""The profile probe: a Chrome trace of one batch of calls, one mode a process, and where the host waits for the device.
+
+No time is taken here: a profiled host is slower. What the trace says is read by the evaluator, without torch. Every bucket is
+met first, in order, so that the code of a walk is what runs; then each one is recorded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch.profiler import ProfilerActivity, record_function
+
+from evaluator.worker import calling, waits
+from evaluator.worker.errors import describe_error
+from evaluator.worker.protocol import PROFILED_REGION
+from evaluator.worker.quiet import muted
+from evaluator.worker.session import WORKLOAD_ERRORS, ProbeSession
+from evaluator.worker.walked import CompileCount
+
+if TYPE_CHECKING:
+    from workloads.registry import Bucket
+
+# Arguments of a call, and what its backward leaves gradients on.
+Inputs = tuple[tuple[Any, ...], dict[str, Any], list[torch.Tensor]]
+
+# Under CUDA graphs call 1 warms, 2 records, 3 replays.
+_WARM_CALLS: Final = 3
+_MOST_CALLS: Final = 5
+# Of plain text, for all calls of a batch together: a page reads it in a second or so.
+_WANTED_BYTES: Final = 8 << 20
+
+
+class _Steps:
+    """Calls of one bucket in one mode, as the timing probe makes them, and for training what a step needs besides."""
+
+    def __init__(self, session: ProbeSession, bucket: Bucket, fn: Callable[..., Any]) -> None:
+        self._session, self._bucket, self._fn = session, bucket, fn
+        self._cotangents: Any = None
+
+    def warm_up(self) -> None:
+        """Call it until nothing compiles or is captured any more. Raises what the workload raises."""
+        session = self._session
+        for _ in range(max(_WARM_CALLS, session.workload.calls)):
+            args, kwargs = session.inputs(self._bucket)
+            made = calling.call(
+                session.workload, self._fn, args, kwargs, seed=session.seed, target=session.target
+            )
+            self._cotangents = made.cotangents
+
+    def inputs(self, calls: int) -> list[Inputs]:
+        """A set for each call, since a call may change its own."""
+        made = [self._session.inputs(self._bucket) for _ in range(calls)]
+        training = self._session.workload.training
+        return [
+            (args, kwargs, calling.trainable_tensors(self._fn, args, kwargs) if training else [])
+            for args, kwargs in made
+        ]
+
+    def batch(self, inputs: Sequence[Inputs]) -> None:
+        """A call for each set; nothing waits between them."""
+        session = self._session
+        with calling.grad_mode(session.workload):
+            for args, kwargs, trainable in inputs:
+                calling.begin_step(session.target)
+                if session.workload.training:
+                    calling.clear_gradients(trainable)
+                    calling.backward(self._fn(*args, **kwargs), cotangents=self._cotangents)
+                else:
+                    self._fn(*args, **kwargs)
+
+
+def run(session: ProbeSession) -> None:
+    """Record the session's buckets in the mode of the request; a trace is left in ``profile_dir`` for each."""
+    # Tearing CUPTI down between two recordings is what crashes beside CUDA graphs; torch turns it off for them alone.
+    os.environ["TEARDOWN_CUPTI"] = "0"
+    mode = session.request["mode"]
+    try:
+        session.stage("build")
+        built = session.build()
+        fn = session.compile(built) if mode == "compiled" else built
+    except WORKLOAD_ERRORS as error:
+        for bucket in session.buckets:
+            session.failure(bucket, error, "build")
+        return
+    count = CompileCount()
+    met: list[tuple[Bucket, _Steps]] = []
+    stage = "compile" if mode == "compiled" else "eager"
+    for bucket in session.buckets:
+        session.stage(stage, bucket)
+        steps = _Steps(session, bucket, fn)
+        try:
+            steps.warm_up()
+        except WORKLOAD_ERRORS as error:
+            session.failure(bucket, error, stage)
+            continue
+        met.append((bucket, steps))
+    for place, (bucket, steps) in enumerate(met):
+        session.stage("profile", bucket)
+        try:
+            # Buckets met since may have changed which code serves this one.
+            steps.warm_up()
+        except WORKLOAD_ERRORS as error:
+            session.failure(bucket, error, "call" if mode == "compiled" else "eager")
+            continue
+        facts = _recorded(session, steps, Path(session.request["profile_dir"]) / f"{place}.json", count)
+        facts |= _waits(session, steps)
+        session.result(bucket, facts={mode: facts})
+
+
+def _recorded(session: ProbeSession, steps: _Steps, file: Path, count: CompileCount) -> dict[str, Any]:
+    """The trace's file and how many calls it holds, or why there is none.
+
+    What runs without the profiler and raises under it says nothing of the workload: no failure.
+    """
+    try:
+        # Once for nothing: the first recording starts the profiler's own machinery. Its size says what a call takes.
+        _record(session, steps, 1, file)
+        one = file.stat().st_size
+        calls = max(1, min(_MOST_CALLS, _WANTED_BYTES // max(one, 1)))
+        before = count.total
+        _record(session, steps, calls, file)
+    except WORKLOAD_ERRORS as error:
+        file.unlink(missing_ok=True)
+        info = describe_error(error)
+        problem = f"under the profiler it raised {info.get('type')}: {info.get('message', '')}"
+        return {"calls": None, "file": None, "problem": problem.partition("\n")[0]}
+    return {
+        "calls": calls,
+        "file": file.name,
+        "problem": None,
+        "compiles_in_batch": count.total - before,
+    }
+
+
+def _record(session: ProbeSession, steps: _Steps, calls: int, file: Path) -> None:
+    inputs = steps.inputs(calls)
+    calling.synchronize(session.target)
+    with calling.restored_grad_mode(), _profiling(session) as recorder:
+        with record_function(PROFILED_REGION):
+            steps.batch(inputs)
+        # Inside the recording, so that it has all of the device's work and the wait that ends it.
+        calling.synchronize(session.target)
+    with muted():
+        recorder.export_chrome_trace(str(file))
+
+
+@contextmanager
+def _profiling(session: ProbeSession) -> Iterator[Any]:
+    activities = [ProfilerActivity.CPU]
+    if session.target.device.startswith("cuda"):
+        activities.append(ProfilerActivity.CUDA)
+    recorder = torch.profiler.profile(activities=activities)
+    with muted():
+        recorder.__enter__()
+    try:
+        yield recorder
+    finally:
+        with muted():
+            recorder.__exit__(None, None, None)
+
+
+def _waits(session: ProbeSession, steps: _Steps) -> dict[str, Any]:
+    """Where the host is made to wait in one more call, which nothing times or profiles; NULL with the reason elsewhere."""
+    if not session.target.device.startswith("cuda"):
+        return {
+            "sync_points": None,
+            "sync_reason": "the host does the work itself: there is no device to wait for",
+        }
+    inputs = steps.inputs(1)
+    calling.synchronize(session.target)
+    before = torch.cuda.get_sync_debug_mode()
+    try:
+        with calling.restored_grad_mode(), waits.noted() as stacks:
+            torch.cuda.set_sync_debug_mode("warn")
+            try:
+                steps.batch(inputs)
+            finally:
+                torch.cuda.set_sync_debug_mode(before)
+        calling.synchronize(session.target)
+    except WORKLOAD_ERRORS as error:
+        raised = describe_error(error).get("type")
+        return {"sync_points": None, "sync_reason": f"with torch's sync debugging on it raised {raised}"}
+    return {"sync_points": [one.as_json() for one in waits.sync_points(stacks)], "sync_reason": None}
