@@ -19,10 +19,7 @@ _REPEATED: Final = frozenset({"compile", "walk", "timing"})
 
 
 # Of probes that end alike, the one whose reason is shown: accuracy tells eager's errors from compiled ones.
-_TELLS_BEST: Final[tuple[ProbeName, ...]] = (
-    *("compile", "walk", "accuracy", "timing", "memory", "build"),
-    "profile",
-)
+_TELLS_BEST: Final[tuple[ProbeName, ...]] = ("compile", "walk", "accuracy", "timing", "memory", "build")
 
 
 @dataclass(frozen=True)
@@ -67,11 +64,15 @@ def _because(outcome: Outcome | None, statuses: frozenset[Status], what: str) ->
 
 
 def verdict(known: Known) -> Outcome:
-    """The outcome of the cell: its worst probe's status, with the reason of the probe that can tell it best."""
-    status = worst([outcome.status for outcome in known.values()])
+    """The outcome of the cell: its worst probe's status, with the reason of the probe that can tell it best.
+
+    How a profile ended is said of itself alone: the profiler may upset what runs well without it.
+    """
+    told = {key: outcome for key, outcome in known.items() if key[1] != "profile"}
+    status = worst([outcome.status for outcome in told.values()])
     reasons = [
         (_TELLS_BEST.index(probe), replica, outcome.reason)
-        for (replica, probe, _), outcome in known.items()
+        for (replica, probe, _), outcome in told.items()
         if outcome.status == status and outcome.reason
     ]
     return Outcome(status, min(reasons)[2] if reasons else None)

@@ -33,6 +33,8 @@ LOG_TAIL_BYTES: Final = 4096
 LOG_KEPT_BYTES: Final = 10_000_000
 
 
+# What a profile gives of each mode.
+_OBSERVED: Final = ("observed_kernels", "observed_operators")
 # Fields of a result that say whose it is, and those it may leave out.
 _ENVELOPE: Final = frozenset({"kind", "id", "probe", "bucket"})
 _NOTHING_SAID: Final[Record] = {
@@ -200,7 +202,7 @@ def merged(first: Record, second: Record) -> Record:
         **story,
         "samples": [*first["samples"], *second["samples"]],
         "facts": {**other["facts"], **story["facts"]},
-        **{name: [*first[name], *second[name]] for name in ("observed_kernels", "observed_operators")},
+        **{name: [*(first.get(name) or ()), *(second.get(name) or ())] for name in _OBSERVED},
         "artifacts": artifacts,
         "started_at": first["started_at"] or second["started_at"],
         "duration_s": round(sum(durations), 4) if durations else None,

@@ -145,6 +145,9 @@ def _record(session: ProbeSession, steps: _Steps, calls: int, file: Path) -> Non
             steps.batch(inputs)
         # Inside the recording, so that it has all of the device's work and the wait that ends it.
         calling.synchronize(session.target)
+        if not torch.autograd._profiler_enabled():
+            # To export what another one took with it is a segmentation fault of torch.
+            raise RuntimeError("a profiler of the workload's own ended this one")
     with muted():
         recorder.export_chrome_trace(str(file))
 
