@@ -191,6 +191,7 @@ def _observed_kernel(one: Record) -> Record:
         "launches": values.integer(one.get("launches")),
         "device_ms": values.number(one.get("device_ms")),
         "registers": values.integer(one.get("registers")),
+        "spills": values.integer(one.get("spills")),
         "occupancy": values.number(one.get("occupancy")),
     }
 

@@ -113,6 +113,9 @@ class ObservedKernel(Base):
     registers: Mapped[int | None] = described(
         "registers of a thread, as launched; NULL: not given, or not the same for all launches"
     )
+    spills: Mapped[int | None] = described(
+        "local memory of a thread in 4-byte words, by Triton, of a generated kernel; NULL: not said, as of a library's"
+    )
     occupancy: Mapped[float | None] = described(
         "the profiler's estimate of achieved occupancy in percent; NULL likewise", Float()
     )

@@ -7,6 +7,9 @@ from typing import Final
 
 _OPENING, _CLOSING = "<([{", ">)]}"
 _ANONYMOUS: Final = "(anonymous namespace)"
+# The last part of a name in somebody's namespace; the standard library's containers and c10's number types tell nothing.
+_TELLING: Final = re.compile(r"(?<![\w:])(?!(?:std|c10)::)(?:[\w\0]+::)+(\w+)")
+_MOST_TOLD: Final = 3
 # By the name alone, first match counts; what matches none is not known.
 _ORIGINS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("Triton", re.compile(r"^triton_")),
@@ -22,26 +25,32 @@ _ORIGINS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
 
 
 def short(name: str) -> str:
-    """A function without its return type, template arguments and parameters: ``at::native::vectorized_elementwise_kernel`` of
-    ``void at::native::vectorized_elementwise_kernel<4, ...>(int, ...)``. A plain name, and one that can't be taken apart,
-    stays as it is."""
+    """A function without its return type and parameters, and of its template arguments the first few names that tell it from
+    others: ``at::native::vectorized_elementwise_kernel<CUDAFunctor_add>`` of ``void
+    at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, ...>(int, ...)``. A plain name, and one that
+    can't be taken apart, stays as it is."""
     kept: list[str] = []
-    depth = 0
+    arguments: list[str] = []
+    open_: list[str] = []
     for letter in name.replace(_ANONYMOUS, "\0"):
         if letter in _OPENING:
-            depth += 1
+            open_.append(letter)
         elif letter in _CLOSING:
-            depth -= 1
-            if depth < 0:
+            if not open_:
                 return name
-        elif depth == 0:
+            open_.pop()
+        elif not open_:
             kept.append(letter)
-    words = "".join(kept).replace("\0", _ANONYMOUS.replace(" ", "\0")).split()
-    words = [word.replace("\0", " ") for word in words]
+        if open_ and open_[0] == "<":
+            arguments.append(letter)
+    words = "".join(kept).split()
     # A kernel returns nothing.
     if words[:1] == ["void"]:
         del words[0]
-    return words[0] if len(words) == 1 and depth == 0 else name
+    if len(words) != 1 or open_:
+        return name
+    told = list(dict.fromkeys(_TELLING.findall("".join(arguments))))[:_MOST_TOLD]
+    return words[0].replace("\0", _ANONYMOUS) + (f"<{', '.join(told)}>" if told else "")
 
 
 def origin(name: str) -> str | None:

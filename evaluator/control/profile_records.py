@@ -20,7 +20,7 @@ Record = dict[str, Any]
 MOST_KEPT_BYTES: Final = 64 << 20
 _MB: Final = 1_000_000
 # Fields between the probe and this module.
-_INTERNAL: Final = ("file", "problem")
+_INTERNAL: Final = ("file", "problem", "launchers")
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ def _profile(
 
 def add_profile(record: Record, profile: Profile) -> None:
     """Put what a trace says into the record of the probe that left it."""
+    loaded = record["facts"][profile.mode].get("launchers") or {}
     said = {name: value for name, value in record["facts"][profile.mode].items() if name not in _INTERNAL}
     facts = {
         **said,
@@ -96,6 +97,7 @@ def add_profile(record: Record, profile: Profile) -> None:
             "launches": one.launches,
             "device_ms": one.time / 1000,
             "registers": one.registers,
+            "spills": (loaded.get(one.name) or {}).get("spills"),
             "occupancy": one.occupancy,
         }
         for one in observed.work or ()

@@ -364,12 +364,20 @@ OBSERVED = [
         "launches": launches,
         "device_ms": ms,
         "registers": 22,
+        "spills": spills,
         "occupancy": 75.0,
     }
-    for mode, kind, name, launches, ms in (
-        ("eager", "kernel", "void at::native::vectorized_elementwise_kernel<4, f, a>(int, f, a)", 8, 0.2),
-        ("eager", "copy", "Memcpy DtoD (Device -> Device)", 4, 0.02),
-        ("compiled", "kernel", "triton_poi_fused_add_mul_silu_sub_0", 4, 0.1),
+    for mode, kind, name, launches, ms, spills in (
+        (
+            "eager",
+            "kernel",
+            "void at::native::vectorized_elementwise_kernel<4, f, a>(int, f, a)",
+            8,
+            0.2,
+            None,
+        ),
+        ("eager", "copy", "Memcpy DtoD (Device -> Device)", 4, 0.02, None),
+        ("compiled", "kernel", "triton_poi_fused_add_mul_silu_sub_0", 4, 0.1, 0),
     )
 ]
 OPERATORS = [

@@ -34,6 +34,7 @@ def upgrade() -> None:
         sa.Column("launches", sa.Integer(), nullable=False),
         sa.Column("device_ms", sa.Float(), nullable=False),
         sa.Column("registers", sa.Integer()),
+        sa.Column("spills", sa.Integer()),
         sa.Column("occupancy", sa.Float()),
         sa.CheckConstraint("kind IN ('kernel', 'copy', 'set')", name=op.f("ck_observed_kernel_kind_word")),
     )

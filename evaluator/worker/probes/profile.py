@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch.profiler import ProfilerActivity, record_function
 
-from evaluator.worker import calling, waits
+from evaluator.worker import calling, launchers, waits
 from evaluator.worker.errors import describe_error
 from evaluator.worker.protocol import PROFILED_REGION
 from evaluator.worker.quiet import muted
@@ -109,6 +109,7 @@ def run(session: ProbeSession) -> None:
             continue
         facts = _recorded(session, steps, Path(session.request["profile_dir"]) / f"{place}.json", count)
         facts |= _waits(session, steps)
+        facts["launchers"] = launchers.loaded() if mode == "compiled" else {}
         session.result(bucket, facts={mode: facts})
 
 

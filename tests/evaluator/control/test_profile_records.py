@@ -39,7 +39,9 @@ def recorded(made: Attempt, on_device: bool = True) -> tuple[dict[str, Any], Fil
 
 
 def test_a_trace_becomes_an_artifact_rows_and_facts(tmp_path: Path) -> None:
-    record, files = recorded(attempt(tmp_path, "compiled", {"file": "0.json"}, *DRAWN))
+    loaded = {"relu": {"registers": 22, "spills": 0, "shared": 8}, "not launched": {"spills": 5}}
+    said = {"file": "0.json", "launchers": loaded}
+    record, files = recorded(attempt(tmp_path, "compiled", said, *DRAWN))
     facts = record["facts"]["compiled"]
     assert [(one["kind"], one["name"], one["launches"]) for one in record["observed_kernels"]] == [
         ("kernel", "relu", 2),
@@ -48,6 +50,8 @@ def test_a_trace_becomes_an_artifact_rows_and_facts(tmp_path: Path) -> None:
     ]
     assert [one["device_ms"] for one in record["observed_kernels"]] == pytest.approx([0.06, 0.04, 0.03])
     assert {one["mode"] for one in record["observed_kernels"]} == {"compiled"}
+    # Known of a kernel that Inductor launched, of no other.
+    assert [one["spills"] for one in record["observed_kernels"]] == [0, None, None]
     assert [(one["name"], one["calls"], one["kernels"]) for one in record["observed_operators"]] == [
         ("aten::mm", 1, 2),
         ("aten::relu", 1, 1),
@@ -63,7 +67,7 @@ def test_a_trace_becomes_an_artifact_rows_and_facts(tmp_path: Path) -> None:
         assert {"ph", "name", "ts", "dur", "pid", "tid"} <= set(one)
         assert one["ph"] == "X"
     assert (facts["reason"], facts["batch"]["kernels"], facts["calls"]) == (None, 3, 1)
-    assert not {"file", "problem"} & set(facts)
+    assert not {"file", "problem", "launchers"} & set(facts)
 
 
 def test_both_modes_are_one_record(tmp_path: Path) -> None:
