@@ -7,7 +7,7 @@ met first, in order, so that the code of a walk is what runs; then each one is r
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,58 +20,17 @@ from evaluator.worker.errors import describe_error
 from evaluator.worker.protocol import PROFILED_REGION
 from evaluator.worker.quiet import muted
 from evaluator.worker.session import WORKLOAD_ERRORS, ProbeSession
+from evaluator.worker.sides import Side
 from evaluator.worker.walked import CompileCount
 
 if TYPE_CHECKING:
     from workloads.registry import Bucket
 
-# Arguments of a call, and what its backward leaves gradients on.
-Inputs = tuple[tuple[Any, ...], dict[str, Any], list[torch.Tensor]]
-
-# Under CUDA graphs call 1 warms, 2 records, 3 replays.
+# As often as a CUDA graph needs to be replayed.
 _WARM_CALLS: Final = 3
 _MOST_CALLS: Final = 5
 # Of plain text, for all calls of a batch together: a page reads it in a second or so.
 _WANTED_BYTES: Final = 8 << 20
-
-
-class _Steps:
-    """Calls of one bucket in one mode, as the timing probe makes them, and for training what a step needs besides."""
-
-    def __init__(self, session: ProbeSession, bucket: Bucket, fn: Callable[..., Any]) -> None:
-        self._session, self._bucket, self._fn = session, bucket, fn
-        self._cotangents: Any = None
-
-    def warm_up(self) -> None:
-        """Call it until nothing compiles or is captured any more. Raises what the workload raises."""
-        session = self._session
-        for _ in range(max(_WARM_CALLS, session.workload.calls)):
-            args, kwargs = session.inputs(self._bucket)
-            made = calling.call(
-                session.workload, self._fn, args, kwargs, seed=session.seed, target=session.target
-            )
-            self._cotangents = made.cotangents
-
-    def inputs(self, calls: int) -> list[Inputs]:
-        """A set for each call, since a call may change its own."""
-        made = [self._session.inputs(self._bucket) for _ in range(calls)]
-        training = self._session.workload.training
-        return [
-            (args, kwargs, calling.trainable_tensors(self._fn, args, kwargs) if training else [])
-            for args, kwargs in made
-        ]
-
-    def batch(self, inputs: Sequence[Inputs]) -> None:
-        """A call for each set; nothing waits between them."""
-        session = self._session
-        with calling.grad_mode(session.workload):
-            for args, kwargs, trainable in inputs:
-                calling.begin_step(session.target)
-                if session.workload.training:
-                    calling.clear_gradients(trainable)
-                    calling.backward(self._fn(*args, **kwargs), cotangents=self._cotangents)
-                else:
-                    self._fn(*args, **kwargs)
 
 
 def run(session: ProbeSession) -> None:
@@ -88,43 +47,49 @@ def run(session: ProbeSession) -> None:
             session.failure(bucket, error, "build")
         return
     count = CompileCount()
-    met: list[tuple[Bucket, _Steps]] = []
-    stage = "compile" if mode == "compiled" else "eager"
-    for bucket in session.buckets:
-        session.stage(stage, bucket)
-        steps = _Steps(session, bucket, fn)
-        try:
-            steps.warm_up()
-        except WORKLOAD_ERRORS as error:
-            session.failure(bucket, error, stage)
+    first, later = ("compile", "call") if mode == "compiled" else ("eager", "eager")
+    met = [bucket for bucket in session.buckets if _call_alone(session, bucket, fn, first)]
+    for place, bucket in enumerate(met):
+        # Buckets met since may have changed which code serves this one.
+        if not _call_alone(session, bucket, fn, later):
             continue
-        met.append((bucket, steps))
-    for place, (bucket, steps) in enumerate(met):
+        try:
+            side = Side(session, bucket, mode, fn)
+        except WORKLOAD_ERRORS as error:
+            session.failure(bucket, error, later)
+            continue
         session.stage("profile", bucket)
-        try:
-            # Buckets met since may have changed which code serves this one.
-            steps.warm_up()
-        except WORKLOAD_ERRORS as error:
-            session.failure(bucket, error, "call" if mode == "compiled" else "eager")
-            continue
-        facts = _recorded(session, steps, Path(session.request["profile_dir"]) / f"{place}.json", count)
-        facts |= _waits(session, steps)
+        facts = _recorded(session, side, Path(session.request["profile_dir"]) / f"{place}.json", count)
+        facts |= _waits(session, side)
         facts["launchers"] = launchers.loaded() if mode == "compiled" else {}
         session.result(bucket, facts={mode: facts})
 
 
-def _recorded(session: ProbeSession, steps: _Steps, file: Path, count: CompileCount) -> dict[str, Any]:
+def _call_alone(session: ProbeSession, bucket: Bucket, fn: Any, stage: str) -> bool:
+    """Call a bucket until nothing compiles or is captured any more; whether it went well, else its failure is reported."""
+    session.stage(stage, bucket)
+    try:
+        for _ in range(max(_WARM_CALLS, session.calls)):
+            args, kwargs = session.inputs(bucket)
+            calling.call(session.workload, fn, args, kwargs, seed=session.seed, target=session.target)
+    except WORKLOAD_ERRORS as error:
+        session.failure(bucket, error, stage)
+        return False
+    return True
+
+
+def _recorded(session: ProbeSession, side: Side, file: Path, count: CompileCount) -> dict[str, Any]:
     """The trace's file and how many calls it holds, or why there is none.
 
     What runs without the profiler and raises under it says nothing of the workload: no failure.
     """
     try:
         # Once for nothing: the first recording starts the profiler's own machinery. Its size says what a call takes.
-        _record(session, steps, 1, file)
+        _record(session, side, 1, file)
         one = file.stat().st_size
         calls = max(1, min(_MOST_CALLS, _WANTED_BYTES // max(one, 1)))
         before = count.total
-        _record(session, steps, calls, file)
+        _record(session, side, calls, file)
     except WORKLOAD_ERRORS as error:
         file.unlink(missing_ok=True)
         info = describe_error(error)
@@ -138,12 +103,13 @@ def _recorded(session: ProbeSession, steps: _Steps, file: Path, count: CompileCo
     }
 
 
-def _record(session: ProbeSession, steps: _Steps, calls: int, file: Path) -> None:
-    inputs = steps.inputs(calls)
+def _record(session: ProbeSession, side: Side, calls: int, file: Path) -> None:
+    # A set for each call, since a call may change its own.
+    inputs = [side.fresh() for _ in range(calls)]
     calling.synchronize(session.target)
-    with calling.restored_grad_mode(), _profiling(session) as recorder:
+    with calling.restored_grad_mode(), side.ready(), _profiling(session) as recorder:
         with record_function(PROFILED_REGION):
-            steps.batch(inputs)
+            side.submit(inputs)
         # Inside the recording, so that it has all of the device's work and the wait that ends it.
         calling.synchronize(session.target)
         if not torch.autograd._profiler_enabled():
@@ -168,21 +134,21 @@ def _profiling(session: ProbeSession) -> Iterator[Any]:
             recorder.__exit__(None, None, None)
 
 
-def _waits(session: ProbeSession, steps: _Steps) -> dict[str, Any]:
+def _waits(session: ProbeSession, side: Side) -> dict[str, Any]:
     """Where the host is made to wait in one more call, which nothing times or profiles; NULL with the reason elsewhere."""
     if not session.target.device.startswith("cuda"):
         return {
             "sync_points": None,
             "sync_reason": "the host does the work itself: there is no device to wait for",
         }
-    inputs = steps.inputs(1)
-    calling.synchronize(session.target)
     before = torch.cuda.get_sync_debug_mode()
     try:
-        with calling.restored_grad_mode(), waits.noted() as stacks:
+        inputs = [side.fresh()]
+        calling.synchronize(session.target)
+        with calling.restored_grad_mode(), side.ready(), waits.noted() as stacks:
             torch.cuda.set_sync_debug_mode("warn")
             try:
-                steps.batch(inputs)
+                side.submit(inputs)
             finally:
                 torch.cuda.set_sync_debug_mode(before)
         calling.synchronize(session.target)
