@@ -18,30 +18,32 @@ from db.queries.observed import ObservedRecord
 from db.queries.why import EvaluationRecord
 
 _SUMMARY: Final = {
-    "calls": ("calls", 50, "that the profiled batch has"),
-    "launches": ("launches a call", 100, "of kernels; copies and sets are none"),
-    "copies": ("copies", 60, "a call"),
-    "sets": ("sets", 50, "a call"),
+    "calls": ("calls", 48, "that the profiled batch has"),
+    "launches": ("launches", 68, "of kernels, a call; copies and sets are none"),
+    "copies": ("copies", 55, "a call"),
+    "sets": ("sets", 45, "a call"),
     "host": (
-        "host region, ms",
-        105,
-        "of the whole batch: from its start to the return of its last launch, under the profiler",
+        "host, ms",
+        72,
+        "host region of the whole batch: from its start to the return of its last launch, under the profiler",
     ),
     "stream": (
-        "stream interval, ms",
-        125,
-        "of the whole batch: from its first work's start to the last one's end",
+        "stream, ms",
+        82,
+        "stream interval of the whole batch: from its first work's start to the last one's end",
     ),
-    "busy": ("busy", 55, "share of the stream interval in which the device does something"),
+    "busy": ("busy", 50, "share of the stream interval in which the device does something"),
     "idle_host": (
         "waits for host",
         95,
         "share of the stream interval in gaps before a launch that had not returned yet",
     ),
-    "idle_device": ("other gaps", 75, "share of the stream interval in gaps after the launch had returned"),
-    "bound": ("bound by", 70, "host: above a tenth of the stream interval in gaps of the host's"),
+    "idle_device": ("other gaps", 78, "share of the stream interval in gaps after the launch had returned"),
+    "bound": ("bound by", 68, "host: above a tenth of the stream interval in gaps of the host's"),
     "first_kernel": ("to first kernel, ms", 120, "from the start of the batch"),
 }
+# What a batch costs; without any of it a row says nothing.
+_COSTS: Final = ("launches", "stream", "host")
 
 
 def alone(database: Database, record: EvaluationRecord) -> None:
@@ -90,7 +92,7 @@ def beside(database: Database, sides: Sequence[tuple[str, EvaluationRecord]], ke
 
 def _summary(sides: Sequence[frames.Side], key: str) -> None:
     found = frames.summary(sides)
-    if found.empty or not found["calls"].notna().any():
+    if not found[list(_COSTS)].notna().any(axis=None):
         return
     columns: dict[str, Any] = {}
     if found["side"].notna().any():
@@ -119,11 +121,11 @@ def _kernels(shown: pd.DataFrame, key: str) -> None:
     columns = {
         "mode": tables.text("mode", width=80),
         "kind": tables.text("kind", width=60),
-        "name": tables.text("name", width=330),
-        "from": tables.text("from", width=85, help="by its name alone"),
-        "launches": tables.significant("launches a call", 4, width=105),
+        "name": tables.text("name", width=320),
+        "from": tables.text("from", width=75, help="by its name alone"),
+        "launches": tables.significant("launches a call", 4, width=98),
         "time": tables.number(
-            "device, µs a call", 1, width=115, help="under the profiler, all launches together"
+            "device, µs a call", 1, width=108, help="under the profiler, all launches together"
         ),
         "registers": tables.whole("registers", width=75, help="of a thread, as launched"),
         "spills": tables.whole(
@@ -151,14 +153,14 @@ def _beside(shown: pd.DataFrame, key: str) -> None:
     columns = {
         "mode": tables.text("mode", width=80),
         "kind": tables.text("kind", width=60),
-        "change": tables.text("change", width=95, help="of the launches a call"),
-        "name": tables.text("name", width=300),
-        "base_launches": tables.significant("launches, base", 4, width=100, help="a call"),
-        "launches": tables.significant("candidate", 4, width=80, help="launches a call"),
-        "base_time": tables.number("device µs, base", 1, width=110, help="a call, under the profiler"),
-        "time": tables.number("candidate", 1, width=80, help="device time a call in µs, under the profiler"),
-        "registers": tables.text("registers", width=80, help="of a thread, as launched"),
-        "spills": tables.text("spills", width=70, help="local memory of a thread in 4-byte words, by Triton"),
+        "change": tables.text("change", width=85, help="of the launches a call"),
+        "name": tables.text("name", width=265),
+        "base_launches": tables.significant("launches, base", 4, width=98, help="a call"),
+        "launches": tables.significant("candidate", 4, width=72, help="launches a call"),
+        "base_time": tables.number("device µs, base", 1, width=102, help="a call, under the profiler"),
+        "time": tables.number("candidate", 1, width=72, help="device time a call in µs, under the profiler"),
+        "registers": tables.text("registers", width=70, help="of a thread, as launched"),
+        "spills": tables.text("spills", width=50, help="local memory of a thread in 4-byte words, by Triton"),
     }
     columns = {name: made for name, made in columns.items() if shown[name].notna().any()}
     tables.show(
@@ -224,10 +226,12 @@ def _traces(database: Database, sides: Sequence[frames.Side], key: str) -> None:
     """A way to Timeline, and the file for Perfetto, for each trace that is kept."""
     kept = frames.summary(sides)
     kept = kept[[isinstance(one, str) for one in kept["trace"]]]
-    for row in kept.to_dict("records"):
-        mode, sha256 = str(row["mode"]), str(row["trace"])
-        of = f"{row['side']}, {mode}" if isinstance(row["side"], str) else mode
-        with st.container(horizontal=True, vertical_alignment="center"):
+    if kept.empty:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for row in kept.to_dict("records"):
+            mode, sha256 = str(row["mode"]), str(row["trace"])
+            of = f"{row['side']}, {mode}" if isinstance(row["side"], str) else mode
             if st.button(f"Timeline: {of}", key=f"{key}-timeline-{of}"):
                 links.open_timeline(sha256)
             st.download_button(

@@ -50,7 +50,7 @@ def _launches(record: ObservedRecord) -> Iterator[Said]:
     if eager is not None and compiled is not None:
         yield Said(
             "note",
-            f"A call launches **{theme.number(eager)}** kernels eager (before fusion) and **{theme.number(compiled)}** compiled "
+            f"A call launches **{eager:,.4g}** kernels eager (before fusion) and **{compiled:,.4g}** compiled "
             f"(after it). {NOT_FASTER}",
         )
 

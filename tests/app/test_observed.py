@@ -90,7 +90,7 @@ def test_generated_and_launched_are_held_against_each_other(opens: Opener, datab
     shown = said(opens(databases("profiled"), "why", **KERNELS))
     assert f"**Generated and never launched** in the batch (1): `{given.UNUSED}`." in shown
     assert f"**Launched and not generated** (cuBLAS 1): `{given.GEMM}`." in shown
-    assert "A call launches **3.00** kernels eager (before fusion) and **2.00** compiled (after it)." in shown
+    assert "A call launches **3** kernels eager (before fusion) and **2** compiled (after it)." in shown
     assert "Fewer launches are not faster" in shown
 
 
@@ -141,8 +141,7 @@ def test_on_a_cpu_nothing_is_zero_and_the_reason_is_said(opens: Opener, database
     assert "A call launches" not in shown and "never launched" not in shown
     # Two calls of 40 and 30 µs in a batch of two; columns in which nothing is known are not drawn.
     tables = [list(one.value.columns) for one in app.dataframe]
-    assert ["mode", "calls"] in tables
-    assert ["mode", "name", "calls", "time"] in tables
+    assert not [one for one in tables if "launches" in one or "stream" in one]
     (operators,) = [
         one.value for one in app.dataframe if list(one.value.columns) == ["mode", "name", "calls", "time"]
     ]
