@@ -11,7 +11,9 @@ from app import files as kept_files
 from app import kernels as kernel_rows
 from app import tables, theme
 from app.data import Database
+from app.observed import part as observed
 from db.queries.why import EvaluationRecord
+from evaluator.verdicts.words import is_codegen
 
 
 def nothing_because(record: EvaluationRecord, what: str) -> None:
@@ -105,6 +107,13 @@ def recompiles(database: Database, record: EvaluationRecord) -> None:
 
 
 def kernels(database: Database, record: EvaluationRecord) -> None:
+    """What was generated, then what was seen to run."""
+    _generated(database, record)
+    if not is_codegen(record.target):
+        observed.alone(database, record)
+
+
+def _generated(database: Database, record: EvaluationRecord) -> None:
     """Generated kernels and external calls; one is picked to read its source."""
     found = record.kernels
     if found.empty:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
@@ -9,6 +11,10 @@ from app import comparing, state
 from app.data import Database, read
 from db.queries import history
 from evaluator.verdicts.sides import CellName
+
+# What Timeline calls the recorded ones, and how many digits of a hash name one in its URL.
+RECORDED: Final = "Recorded traces"
+TRACE_DIGITS: Final = 12
 
 
 def open_why(
@@ -38,6 +44,11 @@ def open_workload(database: Database, cell: CellName) -> None:
     sides = {key: value for key in comparing.KEYS if (value := state.asked(key)) is not None}
     asked = {**sides, **cell_query(database, cell), "b": cell.bucket}
     _go("views/workload.py", asked)
+
+
+def open_timeline(trace: str) -> None:
+    """Go to the lanes of a recorded trace, by its hash."""
+    _go("views/timeline.py", {"lanes": RECORDED, "trace": trace[:TRACE_DIGITS]})
 
 
 def _go(page: str, asked: dict[str, str]) -> None:

@@ -37,6 +37,8 @@ OWNER: Final = {
     "recompile": "probe_id",
     "kernel": "probe_id",
     "kernel_build": "probe_id",
+    "observed_kernel": "probe_id",
+    "observed_operator": "probe_id",
     "accuracy": "probe_id",
     "difference": "probe_id",
 }

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from evaluator.describe_kernels import kernel_lines
+from evaluator.describe_observed import observed_lines
 from evaluator.estimate import duration
 from evaluator.table import MISSING, number, table
 
@@ -71,6 +72,7 @@ def _evaluation(evaluation: Document) -> Iterator[str]:
         place = f"{one.get('function')} at {one.get('file')}:{one.get('line')}"
         yield f"recompile of {place}: {_first_line(one.get('reason'))}"
     yield from kernel_lines(evaluation)
+    yield from observed_lines(evaluation)
     accuracy = evaluation.get("accuracy") or {}
     if accuracy.get("verdict") not in ("pass", None):
         yield (

@@ -10,7 +10,13 @@ from evaluator.plan import Unit, UnitKind
 
 # Seconds for one bucket where nothing is known yet: about twice what the workloads of this project took on two idle
 # cores, since a user's are larger. A guess, and always labelled as one.
-GUESS_S: Final[dict[UnitKind, float]] = {"compile": 8.0, "walk": 8.0, "accuracy": 4.0, "memory": 4.0}
+GUESS_S: Final[dict[UnitKind, float]] = {
+    "compile": 8.0,
+    "walk": 8.0,
+    "accuracy": 4.0,
+    "memory": 4.0,
+    "profile": 6.0,
+}
 GUESS_START_S: Final = 8.0
 GUESS_TOOLCHAIN_S: Final = 20.0
 

@@ -14,11 +14,11 @@ from typing import Final, Literal
 
 from evaluator.selection import Cell
 from evaluator.verdicts.words import is_codegen
-from evaluator.worker.protocol import CacheState, ProbeName
+from evaluator.worker.protocol import MODES, CacheState, ProbeName
 
-UnitKind = Literal["compile", "walk", "accuracy", "memory"]
+UnitKind = Literal["compile", "walk", "accuracy", "memory", "profile"]
 StepKind = Literal[UnitKind, "build"]
-UNIT_KINDS: Final[tuple[UnitKind, ...]] = ("compile", "walk", "accuracy", "memory")
+UNIT_KINDS: Final[tuple[UnitKind, ...]] = ("compile", "walk", "accuracy", "memory", "profile")
 
 # Replicas a profile has: 1 shows the facts, 5 is the least a timing comparison needs, 8 confirms one.
 PROFILES: Final[dict[str, int]] = {"quick": 1, "standard": 5, "thorough": 8}
@@ -86,10 +86,13 @@ class Unit:
         return f"{self.workload}{variant} {bucket}: {self.kind}" + (f" ({', '.join(place)})" if place else "")
 
 
-def plan(cells: Sequence[Sequence[Cell]], replicas: int, serial: bool = False) -> list[Unit]:
+def plan(
+    cells: Sequence[Sequence[Cell]], replicas: int, serial: bool = False, chrome_traces: bool = False
+) -> list[Unit]:
     """Units in the order in which they run. ``cells``: the supported ones of each environment, in order.
 
-    ``serial``: each compile unit also has a cold compile with one compile thread.
+    ``serial``: each compile unit also has a cold compile with one compile thread. ``chrome_traces``: the first replica also
+    records what runs, eager and compiled.
     """
     units: list[Unit] = []
     for replica in range(replicas):
@@ -106,6 +109,7 @@ def plan(cells: Sequence[Sequence[Cell]], replicas: int, serial: bool = False) -
                     groups[environment][name],
                     f"e{environment}-r{replica}-w{number}",
                     serial,
+                    chrome_traces,
                 )
                 for environment in order
                 if name in groups[environment]
@@ -127,7 +131,9 @@ def _in_turns(sides: Iterable[Iterable[Unit]]) -> Iterator[Unit]:
         yield from (unit for unit in turn if unit is not None)
 
 
-def _units(environment: int, replica: int, group: Sequence[Cell], place: str, serial: bool) -> Iterator[Unit]:
+def _units(
+    environment: int, replica: int, group: Sequence[Cell], place: str, serial: bool, chrome_traces: bool
+) -> Iterator[Unit]:
     first = group[0]
     buckets = tuple(cell.bucket for cell in group)
 
@@ -161,6 +167,9 @@ def _units(environment: int, replica: int, group: Sequence[Cell], place: str, se
                 Step("memory", (bucket,), folder, mode="eager"),
                 Step("memory", (bucket,), folder, mode="compiled"),
             )
+        if chrome_traces:
+            # All buckets in one process, as in a walk: what is recorded is the code that serves them there.
+            yield unit("profile", *(Step("profile", buckets, walk, mode=mode) for mode in MODES))
 
 
 def _compiles(bucket: str, folder: str, serial: bool) -> tuple[Step, ...]:

@@ -31,13 +31,18 @@ def refuse_other_options(arguments: argparse.Namespace, default: Callable[[str],
     changed = [
         name
         for name, value in vars(arguments).items()
-        if name not in _ALLOWED and not callable(value) and (value or None) != (default(name) or None)
+        if name not in _ALLOWED and not callable(value) and _said(value) != _said(default(name))
     ]
     if changed:
         raise UserError(
             f"--resume goes on as the run was told when it began: leave out {', '.join(sorted(changed))}, or start "
             "a new run"
         )
+
+
+def _said(value: Any) -> Any:
+    """What an option says; one that is said to be empty says nothing, one that is said to be off does."""
+    return None if value in ([], "") else value
 
 
 def resumable(database: str, reference: str) -> tuple[Settings, Earlier]:
@@ -86,6 +91,8 @@ def _settings(run: UnfinishedRun) -> Settings:
             count=plan["replicas"],
             purpose=run.purpose,
             parent=run.parent,
+            # A run of before there was such a probe has none.
+            chrome_traces=plan.get("chrome_traces", False),
         )
     except KeyError as error:
         raise UserError(f"run {run.uuid[:8]} does not say its {error}: start a new run") from None

@@ -10,9 +10,11 @@ from typing import Any, Final
 
 from evaluator import cards, machine, options
 from evaluator.control.run_records import Settings
+from evaluator.errors import UserError
 from evaluator.interpreters.planning import Interpreter
 from evaluator.plan import PROFILES
 from evaluator.selection import Selection
+from evaluator.verdicts.words import is_codegen
 
 DEFAULT_TIMEOUT_S: Final = 300.0
 
@@ -76,6 +78,16 @@ def add_how(parser: argparse.ArgumentParser, profile: str) -> argparse._Argument
     return group
 
 
+def add_chrome_traces(group: argparse._ActionsContainer) -> None:
+    """Whether what runs is recorded; undecided is as the target has it."""
+    group.add_argument(
+        "--chrome-traces",
+        action=argparse.BooleanOptionalAction,
+        help="record what runs, eager and compiled, as Chrome traces, in processes of their own in the first replica; default "
+        "with --target cuda alone (on a CPU a trace has operators and no kernels)",
+    )
+
+
 def add_dry_run(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--dry-run", action="store_true", help="say what would run, the time and the disk it takes"
@@ -94,6 +106,7 @@ def settings(
     sources = options.sources(arguments.workloads)
     alone = bool(sources) and not arguments.workload and not arguments.tag
     target, card = cards.resolve(arguments.target)
+    chrome_traces = _chrome_traces(getattr(arguments, "chrome_traces", False), target)
     return Settings(
         run=str(uuid.uuid4()),
         label=label,
@@ -115,5 +128,15 @@ def settings(
         argv=tuple(sys.argv[1:]),
         count=count,
         purpose=purpose,
+        chrome_traces=chrome_traces,
         extra=extra or {},
     )
+
+
+def _chrome_traces(asked: bool | None, target: str) -> bool:
+    """Whether traces are recorded. Raises UserError where they are asked for and nothing runs."""
+    if asked and is_codegen(target):
+        raise UserError(
+            "--chrome-traces records what runs, and on a codegen target nothing does: leave it out"
+        )
+    return target == "cuda" if asked is None else asked

@@ -12,12 +12,14 @@ from app import evidence, tables
 from app import files as kept_files
 from app.data import MOST_SHOWN_BYTES, Database, artifact
 from app.kernels import fusion
+from app.observed import part as observed
 from app.pair import rows as pair_rows
 from app.pair.evidence import comparable
 from app.pair.page import Sides
 from evaluator.report.diffs import source_diff
 from evaluator.verdicts.findings import FusionChange
 from evaluator.verdicts.generated import fusion_text
+from evaluator.verdicts.words import is_codegen
 
 # A diff beyond this many lines is not read on a page; both sources can be saved.
 MOST_DIFF_LINES: Final = 2_000
@@ -37,10 +39,17 @@ NUMBERS: Final = {
 
 
 def kernels(database: Database, sides: Sides) -> None:
-    """Kernels that were merged or split with all their sources; then every kernel, added, removed, changed, launched or
-    built otherwise, renamed and the same, and the picked one's sources as a difference or whole."""
+    """What was generated on both sides, then what was seen to run."""
     if not comparable(database, sides, evidence.kernels):
         return
+    _generated(database, sides)
+    if not is_codegen(sides.candidate.target):
+        observed.beside(database, sides.both, _key(sides))
+
+
+def _generated(database: Database, sides: Sides) -> None:
+    """Kernels that were merged or split with all their sources; then every kernel, added, removed, changed, launched or
+    built otherwise, renamed and the same, and the picked one's sources as a difference or whole."""
     found = pair_rows.kernels(sides.pair, sides.cell.differences)
     if found.empty:
         st.info(pair_rows.none("kernels", sides.base, sides.candidate))

@@ -11,6 +11,7 @@ import streamlit as st
 
 from app import data, state, tables, theme
 from app.data import Database, read
+from app.links import TRACE_DIGITS
 from app.timeline import chart, drawn, trace_frames, trace_words
 from app.timeline.model import said
 from app.timeline.picture import Picture
@@ -21,11 +22,10 @@ from evaluator.chrome_trace.launches import Launches, match
 from evaluator.chrome_trace.recording import Recording, read_recording
 
 TRACE: Final = "trace"
-# Digits of the hash that the URL names a trace by.
-_DIGITS: Final = 12
 _WHOLE: Final = "the whole trace"
 # Bytes of a file that is looked at, in MB: read, it takes several times as much memory.
 _MOST_MB: Final = 200
+RECORD_A_RUN: Final = "python -m evaluator run --tag quickstart --chrome-traces"
 RECORDS_ONE: Final = """import torch
 from torch.profiler import profile, record_function
 
@@ -43,7 +43,7 @@ def draw(database: Database) -> None:
     """The trace that is picked, or what there is instead."""
     listed = read(database, profiles.chrome_traces)
     if listed.empty:
-        _nothing_recorded()
+        _nothing_recorded(database.option)
     else:
         sha256 = _pick(listed)
     with st.expander("Look at a file instead", expanded=listed.empty):
@@ -68,19 +68,22 @@ def draw(database: Database) -> None:
     _drawn(sha256, recording, launches)
 
 
-def _nothing_recorded() -> None:
+def _nothing_recorded(option: str) -> None:
+    """``option``: what a command needs after it to mean this database."""
     with st.container(border=True, key="no-traces"):
         st.subheader("No Chrome trace is recorded", anchor=False)
         st.text(
-            "No run in this database kept one: the evaluator takes none yet, and has not run on a GPU yet. On a machine with one, "
-            "this writes the trace of any code, and the file can be looked at below:"
+            "No run in this database kept one. A run with --chrome-traces records what runs, eager and compiled; with --target "
+            "cuda it does so by itself. None has run on a GPU yet. On a CPU a trace has operators and no kernels."
         )
+        st.code(f"{RECORD_A_RUN}{option}", language="bash")
+        st.text("This writes the trace of any code, and the file can be looked at below:")
         st.code(RECORDS_ONE, language="python")
 
 
 def _pick(listed: pd.DataFrame) -> str:
     """The trace that the URL names by the first digits of its hash, at first the newest; picked in a table."""
-    known = {str(one)[:_DIGITS]: at for at, one in enumerate(listed["sha256"])}
+    known = {str(one)[:TRACE_DIGITS]: at for at, one in enumerate(listed["sha256"])}
     wanted = state.asked(TRACE)
     if wanted is not None and wanted not in known:
         state.say_unknown("trace", wanted, list(known))
@@ -90,6 +93,7 @@ def _pick(listed: pd.DataFrame) -> str:
         "workload": tables.text("workload", width=150),
         "bucket": tables.text("bucket", width=110),
         "variant": tables.text("variant", width=80),
+        "mode": tables.text("mode", width=75),
         "target": tables.text("target", width=60),
         "torch": tables.text("torch", width=105),
         "gpu": tables.text("GPU", width=120),
@@ -99,11 +103,11 @@ def _pick(listed: pd.DataFrame) -> str:
     }
     current = str(listed["sha256"].iloc[position])
     # The widget's key holds the URL's value, so that the browser's Back moves the selection too.
-    key = f"timeline-traces-{current[:_DIGITS]}"
+    key = f"timeline-traces-{current[:TRACE_DIGITS]}"
     row = tables.show(shown, columns, key=key, rows=5, pick="row", selected=position)
     picked = current if row is None else str(listed["sha256"].iloc[row])
     if picked != current:
-        st.query_params[TRACE] = picked[:_DIGITS]
+        st.query_params[TRACE] = picked[:TRACE_DIGITS]
         st.rerun()
     return picked
 

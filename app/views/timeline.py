@@ -8,19 +8,25 @@ import streamlit as st
 
 from app import choices, state
 from app.data import Database
+from app.links import RECORDED
 from app.timeline import model, traces
 
 # What is drawn; the first is shown at first.
 MODEL: Final = "Ordering model"
-TRACES: Final = "Recorded traces"
 
 
 def page(database: Database) -> None:
     st.title("Timeline", anchor=False)
     chosen = choices.pick(
-        "Look at", "lanes", (MODEL, TRACES), what="kind of timeline", page="timeline", bar=True, elsewhere=()
+        "Look at",
+        "lanes",
+        (MODEL, RECORDED),
+        what="kind of timeline",
+        page="timeline",
+        bar=True,
+        elsewhere=(),
     )
-    if chosen == TRACES:
+    if chosen == RECORDED:
         traces.draw(database)
     else:
         model.draw()

@@ -17,6 +17,8 @@ from db.tables import (
     GRAPH_BREAK,
     KERNEL,
     KERNEL_BUILD,
+    OBSERVED_KERNEL,
+    OBSERVED_OPERATOR,
     PROBE,
     PROBE_ARTIFACT,
     RECOMPILE,
@@ -103,6 +105,10 @@ def _parts(connection: Connection, probe_id: int, record: Record) -> None:
         identity.artifact_name(connection, sha256, "kernel source")
     add_many(connection, KERNEL, kernels)
     add_many(connection, KERNEL_BUILD, builds)
+    observed = [{**place, **_observed_kernel(one)} for one in record.get("observed_kernels") or ()]
+    add_many(connection, OBSERVED_KERNEL, observed)
+    called = [{**place, **_observed_operator(one)} for one in record.get("observed_operators") or ()]
+    add_many(connection, OBSERVED_OPERATOR, called)
     series = accuracy_series(record)
     add_many(connection, ACCURACY, [{**place, **_accuracy(name, one)} for name, one in series.items()])
     add_many(
@@ -174,6 +180,29 @@ def _build(one: Record) -> Record:
         "config": values.json_object(one.get("config")),
         "compile_s": values.number(one.get("compile_s")),
         "cached": values.flag(one.get("cached")),
+    }
+
+
+def _observed_kernel(one: Record) -> Record:
+    return {
+        "mode": one["mode"],
+        "kind": one["kind"],
+        "name": values.text(one.get("name")) or "",
+        "launches": values.integer(one.get("launches")),
+        "device_ms": values.number(one.get("device_ms")),
+        "registers": values.integer(one.get("registers")),
+        "spills": values.integer(one.get("spills")),
+        "occupancy": values.number(one.get("occupancy")),
+    }
+
+
+def _observed_operator(one: Record) -> Record:
+    return {
+        "mode": one["mode"],
+        "name": values.text(one.get("name")) or "",
+        "calls": values.integer(one.get("calls")),
+        "host_ms": values.number(one.get("host_ms")),
+        "kernels": values.integer(one.get("kernels")),
     }
 
 

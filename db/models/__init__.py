@@ -15,7 +15,7 @@ from db.models.evidence import (
     Summary,
 )
 from db.models.identity import Artifact, Bucket, Cell, Environment, Machine, Variant, Workload
-from db.models.kernels import Kernel, KernelBuild
+from db.models.kernels import WORK_KINDS, Kernel, KernelBuild, ObservedKernel, ObservedOperator
 from db.models.runs import (
     RUN_PURPOSES,
     RUN_STATUSES,
@@ -34,6 +34,7 @@ __all__ = [
     "RAN_EAGER",
     "RUN_PURPOSES",
     "RUN_STATUSES",
+    "WORK_KINDS",
     "Accuracy",
     "Artifact",
     "Base",
@@ -49,6 +50,8 @@ __all__ = [
     "KernelBuild",
     "Machine",
     "Noise",
+    "ObservedKernel",
+    "ObservedOperator",
     "Probe",
     "ProbeArtifact",
     "Pruning",

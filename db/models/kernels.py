@@ -1,13 +1,17 @@
-"""The kernels of an evaluation: what was generated, and what Triton made of it for a card that is not there."""
+"""The kernels of an evaluation: what was generated, what Triton made of it for a card that is not there, and what ran."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Float, ForeignKey
 from sqlalchemy.orm import Mapped
 
-from db.models.base import ROW_ID, Base, described, row_id
+from db.models.base import ROW_ID, Base, described, one_of, row_id
+from evaluator.worker.protocol import MODES
+
+# What a device does: run a kernel, copy, or set memory.
+WORK_KINDS: Final = ("kernel", "copy", "set")
 
 
 class Kernel(Base):
@@ -87,3 +91,52 @@ class KernelBuild(Base):
     triton: Mapped[str | None] = described("version of Triton")
     ptxas: Mapped[str | None] = described("version of ptxas")
     error: Mapped[str | None] = described("why Triton or ptxas refused it; NULL: it was built")
+
+
+class ObservedKernel(Base):
+    """All launches of a kernel, or all copies or sets of a kind, in one profiled batch of calls. A copy is no kernel."""
+
+    __tablename__ = "observed_kernel"
+    __table_args__ = (one_of("mode", MODES), one_of("kind", WORK_KINDS), {"comment": __doc__})
+
+    id: Mapped[int] = row_id("row id, the longest device time first")
+    probe_id: Mapped[int] = described(
+        "the profile probe", ForeignKey("probe.id", ondelete="CASCADE"), index=True
+    )
+    mode: Mapped[str] = described("eager or compiled")
+    kind: Mapped[str] = described("kernel, copy or set")
+    name: Mapped[str] = described("name in the trace: Triton's plain ones, C++ templates written out")
+    launches: Mapped[int] = described("how often it ran in the batch; the fact calls says of how many calls")
+    device_ms: Mapped[float] = described(
+        "time on the device in ms, all launches together, under the profiler; compared with nothing", Float()
+    )
+    registers: Mapped[int | None] = described(
+        "registers of a thread, as launched; NULL: not given, or not the same for all launches"
+    )
+    spills: Mapped[int | None] = described(
+        "local memory of a thread in 4-byte words, by Triton, of a generated kernel; NULL: not said, as of a library's"
+    )
+    occupancy: Mapped[float | None] = described(
+        "the profiler's estimate of achieved occupancy in percent; NULL likewise", Float()
+    )
+
+
+class ObservedOperator(Base):
+    """All calls of an operator on the host in one profiled batch of calls. One operator is not one kernel."""
+
+    __tablename__ = "observed_operator"
+    __table_args__ = (one_of("mode", MODES), {"comment": __doc__})
+
+    id: Mapped[int] = row_id("row id, the longest time on the host first")
+    probe_id: Mapped[int] = described(
+        "the profile probe", ForeignKey("probe.id", ondelete="CASCADE"), index=True
+    )
+    mode: Mapped[str] = described("eager or compiled")
+    name: Mapped[str] = described("name in the trace (aten::mm), or of a step of the compiled code")
+    calls: Mapped[int] = described("how often it was called in the batch, inside other operators too")
+    host_ms: Mapped[float] = described(
+        "time on the host in ms, all calls together, with what they call, under the profiler", Float()
+    )
+    kernels: Mapped[int | None] = described(
+        "kernels launched from inside them; NULL: nothing of a device is known, as on a CPU"
+    )

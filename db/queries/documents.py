@@ -23,6 +23,8 @@ from db.tables import (
     GRAPH_BREAK,
     KERNEL,
     KERNEL_BUILD,
+    OBSERVED_KERNEL,
+    OBSERVED_OPERATOR,
     PROBE,
     PROBE_ARTIFACT,
     RECOMPILE,
@@ -80,7 +82,10 @@ def evaluation_documents(reads: Reads, which: ColumnElement[bool]) -> list[Docum
     ]
 
 
-_PARTS = (SAMPLE, PROBE_ARTIFACT, GRAPH_BREAK, RECOMPILE, KERNEL, KERNEL_BUILD, ACCURACY, DIFFERENCE)
+_PARTS = (
+    *(SAMPLE, PROBE_ARTIFACT, GRAPH_BREAK, RECOMPILE, KERNEL, KERNEL_BUILD, ACCURACY, DIFFERENCE),
+    *(OBSERVED_KERNEL, OBSERVED_OPERATOR),
+)
 
 
 def engine_of(reads: Reads) -> Engine:
@@ -177,6 +182,10 @@ def _document(parts: Parts) -> Document:
         "recompile_reasons": [_named(one) for one in parts.rows(RECOMPILE, walk)],
         "kernels": [_named(one) for one in parts.rows(KERNEL, walk)],
         "builds": [_named(one) for one in parts.rows(KERNEL_BUILD, _first(parts, "build"))],
+        "observed": {
+            "kernels": [_named(one) for one in parts.rows(OBSERVED_KERNEL, _first(parts, "profile"))],
+            "operators": [_named(one) for one in parts.rows(OBSERVED_OPERATOR, _first(parts, "profile"))],
+        },
         "accuracy": {name: series["default"][name] for name in _MEASURES} if "default" in series else None,
         "accuracy_series": series,
         "differences": [_named(one) for one in parts.rows(DIFFERENCE, _first(parts, "accuracy"))],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 from sqlalchemy import Connection, select
@@ -30,8 +30,8 @@ MOST: Final = 500
 
 def chrome_traces(connection: Connection) -> pd.DataFrame:
     """The newest Chrome traces, newest first: sha256, size (bytes), probe, replica, run, started_at, evaluation, workload,
-    bucket, variant, target, torch, gpu (missing: none was there)."""
-    return frame(
+    bucket, variant, target, torch, gpu (missing: none was there), mode (eager or compiled; missing: not said)."""
+    listed = frame(
         connection,
         select(
             Artifact.sha256,
@@ -47,6 +47,7 @@ def chrome_traces(connection: Connection) -> pd.DataFrame:
             Cell.target,
             Environment.torch_version.label("torch"),
             Environment.gpu,
+            Probe.facts,
         )
         .select_from(ProbeArtifact)
         .join(Artifact, Artifact.sha256 == ProbeArtifact.sha256)
@@ -63,3 +64,11 @@ def chrome_traces(connection: Connection) -> pd.DataFrame:
         .order_by(Probe.id.desc(), ProbeArtifact.sha256)
         .limit(MOST),
     )
+    modes = [_mode(one, sha256) for one, sha256 in zip(listed["facts"], listed["sha256"], strict=True)]
+    return listed.drop(columns="facts").assign(mode=pd.Series(modes, index=listed.index, dtype="object"))
+
+
+def _mode(facts: Any, sha256: str) -> str | None:
+    """The mode that this trace is of, as the probe that left it says."""
+    said = facts.items() if isinstance(facts, dict) else ()
+    return next((name for name, one in said if isinstance(one, dict) and one.get("trace") == sha256), None)

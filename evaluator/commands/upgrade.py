@@ -75,6 +75,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="TIME",
         help="take the most telling cells that fit into this time (45m, 2h)",
     )
+    run_options.add_chrome_traces(how)
     run_options.add_dry_run(how)
     where = parser.add_argument_group("where the results go")
     options.add_database(where)

@@ -30,6 +30,7 @@ class Attempt:
     segments: list[Record] = field(default_factory=list)
     generated: list[Record] = field(default_factory=list)
     trace_folder: Path | None = None
+    profile_folder: Path | None = None
     done: Record = field(default_factory=dict)
     spent: dict[Place, float] = field(default_factory=dict)
     lost: Record | None = None

@@ -248,4 +248,4 @@ def _keys(unit: Unit) -> list[CellKey]:
 def planned_units(environments: Iterable[Environment], settings: Settings) -> list[Unit]:
     """The units a new run of these environments would have."""
     cells = [environment.supported for environment in environments]
-    return plan(cells, settings.replicas, settings.serial)
+    return plan(cells, settings.replicas, settings.serial, settings.chrome_traces)

@@ -51,7 +51,7 @@ def skip_reason(replica: int, step: Step, known: Known) -> str | None:
         return None if step.traced else _because(cold, ENDED, "the cold compile")
     if step.probe == "build":
         return _because(walk, FAILED, "the walk")
-    if step.probe in ("accuracy", "memory"):
+    if step.probe in ("accuracy", "memory", "profile"):
         enough = ENDED if step.probe == "accuracy" else FAILED
         return _because(cold, enough, "the cold compile") or _because(walk, enough, "the walk")
     return None
@@ -64,11 +64,15 @@ def _because(outcome: Outcome | None, statuses: frozenset[Status], what: str) ->
 
 
 def verdict(known: Known) -> Outcome:
-    """The outcome of the cell: its worst probe's status, with the reason of the probe that can tell it best."""
-    status = worst([outcome.status for outcome in known.values()])
+    """The outcome of the cell: its worst probe's status, with the reason of the probe that can tell it best.
+
+    How a profile ended is said of itself alone: the profiler may upset what runs well without it.
+    """
+    told = {key: outcome for key, outcome in known.items() if key[1] != "profile"}
+    status = worst([outcome.status for outcome in told.values()])
     reasons = [
         (_TELLS_BEST.index(probe), replica, outcome.reason)
-        for (replica, probe, _), outcome in known.items()
+        for (replica, probe, _), outcome in told.items()
         if outcome.status == status and outcome.reason
     ]
     return Outcome(status, min(reasons)[2] if reasons else None)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from evaluator import machine
 from evaluator.control.attempts import Attempt, Settled
+from evaluator.control.profile_records import Profile, add_profile, read_profiles
 from evaluator.control.walk_records import (
     add_bytes_moved,
     evidence_fields,
@@ -32,6 +33,8 @@ LOG_TAIL_BYTES: Final = 4096
 LOG_KEPT_BYTES: Final = 10_000_000
 
 
+# What a profile gives of each mode.
+_OBSERVED: Final = ("observed_kernels", "observed_operators")
 # Fields of a result that say whose it is, and those it may leave out.
 _ENVELOPE: Final = frozenset({"kind", "id", "probe", "bucket"})
 _NOTHING_SAID: Final[Record] = {
@@ -53,6 +56,7 @@ class Files:
     logs: dict[int, tuple[str, str]] = field(default_factory=dict)
     traces: dict[int, str] = field(default_factory=dict)
     evidence: dict[int, dict[str, Evidence]] = field(default_factory=dict)
+    profiles: dict[int, dict[str, Profile]] = field(default_factory=dict)
     fullgraph: bool = False
 
     def keep(self, kind: str, content: bytes) -> str:
@@ -62,10 +66,13 @@ class Files:
         return str(made["sha256"])
 
 
-def collect(attempts: Sequence[Attempt], sources: Sequence[str], fullgraph: bool) -> Files:
+def collect(
+    attempts: Sequence[Attempt], sources: Sequence[str], fullgraph: bool, on_device: bool = False
+) -> Files:
     """Read logs and traces of these processes while their files are there.
 
-    ``sources``: the workload sources, for short file names; ``fullgraph``: whether a break is an error here.
+    ``sources``: the workload sources, for short file names; ``fullgraph``: whether a break is an error here; ``on_device``:
+    whether the target has a device that the profiler looks at.
     """
     files = Files(fullgraph=fullgraph)
     for attempt in attempts:
@@ -80,6 +87,8 @@ def collect(attempts: Sequence[Attempt], sources: Sequence[str], fullgraph: bool
             if trace is not None:
                 text = machine.shorten(trace.read_text(errors="replace")).encode()
                 files.traces[id(attempt)] = files.keep("trace", text)
+        if attempt.profile_folder is not None:
+            files.profiles[id(attempt)] = read_profiles(attempt, on_device, files.keep)
     return files
 
 
@@ -118,6 +127,8 @@ def probe_record(run: str, evaluation: str, key: ProbeKey, settled: Settled, fil
         "breaks": [],
         "recompile_reasons": [],
         "kernels": [],
+        "observed_kernels": [],
+        "observed_operators": [],
         "artifacts": [],
         "log_tail": None,
         "started_at": None,
@@ -129,6 +140,9 @@ def probe_record(run: str, evaluation: str, key: ProbeKey, settled: Settled, fil
         _add_process(record, attempt, (probe, result["bucket"]), files)
         if probe == "walk":
             _add_evidence(record, attempt, result["bucket"], files)
+        profile = files.profiles.get(id(attempt), {}).get(result["bucket"])
+        if probe == "profile" and profile is not None:
+            add_profile(record, profile)
     kept: Record = machine.without_home(record)
     return kept
 
@@ -179,7 +193,7 @@ def _add_evidence(record: Record, attempt: Attempt, bucket: str, files: Files) -
 
 
 def merged(first: Record, second: Record) -> Record:
-    """Two processes of one probe (memory: a process a mode) as one record: all samples, the worse ending's story."""
+    """Two processes of one probe (memory, profile: one a mode) as one record: all they measured, the worse ending's story."""
     status = worst([first["status"], second["status"]])
     story, other = (second, first) if second["status"] == status != first["status"] else (first, second)
     artifacts = [*first["artifacts"], *(a for a in second["artifacts"] if a not in first["artifacts"])]
@@ -188,6 +202,7 @@ def merged(first: Record, second: Record) -> Record:
         **story,
         "samples": [*first["samples"], *second["samples"]],
         "facts": {**other["facts"], **story["facts"]},
+        **{name: [*(first.get(name) or ()), *(second.get(name) or ())] for name in _OBSERVED},
         "artifacts": artifacts,
         "started_at": first["started_at"] or second["started_at"],
         "duration_s": round(sum(durations), 4) if durations else None,

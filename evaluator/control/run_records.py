@@ -26,7 +26,8 @@ class Settings:
     """What a run was told to do. ``sources``: workload files (absolute) and modules; limits in s and MB.
 
     ``count``: replicas, where not the profile's. ``purpose``: evaluate, upgrade, confirm, explain, calibrate or
-    nightly; ``parent``: the run that this one confirms or explains; ``extra``: what else its plan says.
+    nightly; ``parent``: the run that this one confirms or explains; ``extra``: what else its plan says. ``chrome_traces``:
+    whether the profile probe records what runs.
     """
 
     run: str
@@ -42,6 +43,7 @@ class Settings:
     count: int | None = None
     purpose: str = "evaluate"
     parent: str | None = None
+    chrome_traces: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -72,6 +74,7 @@ class Settings:
             count=replicas,
             purpose=purpose,
             parent=self.run,
+            chrome_traces=False,
             extra={},
         )
 
@@ -115,6 +118,7 @@ def run_record(settings: Settings, host: Record, cells: Mapping[str, Sequence[Ce
             "packs": settings.packs,
             "interpreters": [_interpreter(one) for one in settings.interpreters],
             "limits": settings.limits,
+            "chrome_traces": settings.chrome_traces,
             "seed": SEED,
             "environments": list(cells),
             "definitions": {cell.workload: cell.definition_hash for of in cells.values() for cell in of},

@@ -75,7 +75,8 @@ class UnitWork:
             if step.probe == "build":
                 write_manifest(self._manifest(unit), files)
             settled, attempts = self._step(server, unit, step, known, done)
-            files.append(collect(attempts, self._settings.sources, step.fullgraph))
+            on_device = self._settings.selection.target == "cuda"
+            files.append(collect(attempts, self._settings.sources, step.fullgraph, on_device))
             done.processes += len(attempts)
             for (probe, bucket), one in settled.items():
                 key: ProbeKey = (unit.replica, probe, step.cache)
@@ -132,11 +133,13 @@ class UnitWork:
         self._processes += 1
         name = f"p{self._processes}"
         traces = self._scratch.folder(f"traces/{name}") if step.traced else None
+        profiles = self._scratch.folder(f"profiles/{name}") if step.probe == "profile" else None
         attempt = Attempt(
             log=self._scratch.folder("logs") / f"{name}.log",
             limits=self._settings.limits,
             continued=continued,
             trace_folder=traces,
+            profile_folder=profiles,
         )
         request: dict[str, Any] = {
             "probe": step.probe,
@@ -152,6 +155,7 @@ class UnitWork:
             "mode": step.mode,
             "timing": self._timing(unit) if step.timing else None,
             "trace_dir": str(traces) if traces else None,
+            "profile_dir": str(profiles) if profiles else None,
             "temporary": str(self._scratch.folder("temporary")),
             "limits": attempt.limits,
             "log": str(attempt.log),
@@ -213,8 +217,9 @@ class UnitWork:
         """Logs and traces are in the records now; a long run would otherwise fill the disk with them."""
         for attempt in attempts:
             attempt.log.unlink(missing_ok=True)
-            if attempt.trace_folder is not None:
-                shutil.rmtree(attempt.trace_folder, ignore_errors=True)
+            for folder in (attempt.trace_folder, attempt.profile_folder):
+                if folder is not None:
+                    shutil.rmtree(folder, ignore_errors=True)
 
     def _remember_repeats(self, unit: Unit, bucket: str, record: Record) -> None:
         protocol = record.get("timing_protocol") or {}

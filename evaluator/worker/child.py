@@ -18,6 +18,7 @@ _PROBE_MODULES: Final = {
     "walk": "evaluator.worker.probes.walk",
     "accuracy": "evaluator.worker.probes.accuracy",
     "memory": "evaluator.worker.probes.memory",
+    "profile": "evaluator.worker.probes.profile",
 }
 
 

@@ -51,8 +51,17 @@ def worst(statuses: list[Status]) -> Status:
     return min(statuses, key=SEVERITY.index) if statuses else "skipped"
 
 
-ProbeName = Literal["compile", "walk", "accuracy", "timing", "memory", "build"]
-PROBES: Final[tuple[ProbeName, ...]] = ("compile", "walk", "accuracy", "timing", "memory", "build")
+ProbeName = Literal["compile", "walk", "accuracy", "timing", "memory", "build", "profile"]
+PROBES: Final[tuple[ProbeName, ...]] = (
+    *("compile", "walk", "accuracy", "timing", "memory", "build"),
+    "profile",
+)
+
+# Modes that a profile is recorded in, each in a process of its own.
+Mode = Literal["eager", "compiled"]
+MODES: Final[tuple[Mode, ...]] = ("eager", "compiled")
+# The named region of a recorded trace that holds the batch of calls, and nothing else.
+PROFILED_REGION: Final = "compilewatch.batch"
 
 # What a compile process finds: empty caches, those a cold one left, or empty ones and one compile thread.
 CacheState = Literal["cold", "warm", "cold_serial"]

@@ -9,13 +9,13 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.app import codegen, seed, upgrades
+from tests.app import codegen, profiled, seed, upgrades
 
 ENTRY = Path(__file__).resolve().parents[2] / "app" / "streamlit_app.py"
 # A machine under load may need long for the first imports; nothing here judges speed.
 PATIENCE_S = 60
 
-SCENARIOS = {**seed.SCENARIOS, **upgrades.SCENARIOS, **codegen.SCENARIOS}
+SCENARIOS = {**seed.SCENARIOS, **upgrades.SCENARIOS, **codegen.SCENARIOS, **profiled.SCENARIOS}
 Opener = Callable[..., AppTest]
 
 

@@ -206,7 +206,7 @@ class MadeRun:
                 probe = Probing(self, workload, bucket, position, replica, kind, failed)
                 yield from probe.records(evaluation)
                 statuses.append(probe.status)
-        if simulated and not failed:
+        if workload.builds and not failed:
             yield self._build(workload, evaluation)
         if self.status is None and workload.name.endswith("pending"):
             return

@@ -128,7 +128,8 @@ def test_without_a_trace_it_says_so_and_how_to_make_one(opens: Opener, tmp_path:
         assert not app.exception
         shown = said(app)
         assert "No Chrome trace is recorded" in shown
-        assert "has not run on a GPU yet" in shown
+        assert "None has run on a GPU yet." in shown
+        assert f"python -m evaluator run --tag quickstart --chrome-traces --db {path}" in shown
         assert 'recorded.export_chrome_trace("batch.json.gz")' in shown
         assert not app.get("vega_lite_chart")
 

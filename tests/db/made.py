@@ -355,6 +355,69 @@ def codegen_cell(name: str = "first", bucket: str = "n=4", target: str = "codege
     ]
 
 
+# One batch of 4 calls as the profile probe tells it. Eager: 8 launches of two kernels, of 0.2 ms together; compiled: 4 of one.
+OBSERVED = [
+    {
+        "mode": mode,
+        "kind": kind,
+        "name": name,
+        "launches": launches,
+        "device_ms": ms,
+        "registers": 22,
+        "spills": spills,
+        "occupancy": 75.0,
+    }
+    for mode, kind, name, launches, ms, spills in (
+        (
+            "eager",
+            "kernel",
+            "void at::native::vectorized_elementwise_kernel<4, f, a>(int, f, a)",
+            8,
+            0.2,
+            None,
+        ),
+        ("eager", "copy", "Memcpy DtoD (Device -> Device)", 4, 0.02, None),
+        ("compiled", "kernel", "triton_poi_fused_add_mul_silu_sub_0", 4, 0.1, 0),
+    )
+]
+OPERATORS = [
+    {"mode": "eager", "name": "aten::silu", "calls": 4, "host_ms": 0.08, "kernels": 4},
+    {"mode": "eager", "name": "aten::mul", "calls": 4, "host_ms": 0.06, "kernels": None},
+    {"mode": "compiled", "name": "Torch-Compiled Region: 0/0", "calls": 4, "host_ms": 0.4, "kernels": 4},
+]
+PROFILE = {
+    mode: {
+        "calls": 4,
+        "trace_bytes": 1000,
+        "reason": None,
+        "regions": ["0/0"] if mode == "compiled" else [],
+        "batch": {"kernels": kernels, "copies": copies, "sets": 0, "lost": 0, "orphans": 0, "bound": "host"},
+        "sync_points": [],
+        "sync_reason": None,
+    }
+    for mode, kernels, copies in (("eager", 8, 4), ("compiled", 4, 0))
+}
+
+
+def profiled_cell(name: str = "first", bucket: str = "n=4", target: str = "cuda") -> list[Record]:
+    """A whole evaluation of a target with a device: a walk that generated one kernel, and what was seen to run."""
+    source, trace = artifact("kernel_source", TRITON), artifact("chrome_trace", b'{"traceEvents": []}')
+    of = evaluation(name, bucket) | {"target": target, "uuid": named("evaluation", name, bucket, target)}
+    place: Record = {"evaluation": of["uuid"]}
+    kernel = {**TRITON_KERNEL, "source_sha256": source["sha256"]}
+    facts = {mode: {**said, "trace": trace["sha256"]} for mode, said in PROFILE.items()}
+    left = [{"kind": "chrome_trace", "sha256": trace["sha256"]}]
+    seen = {"observed_kernels": OBSERVED, "observed_operators": OPERATORS, "artifacts": left}
+    return [
+        of,
+        source,
+        trace,
+        probe("walk", name, bucket, facts=WALK_FACTS, kernels=[kernel], **place),
+        probe("profile", name, bucket, facts=facts, **seen, **place),
+        finished(name, bucket) | place,
+    ]
+
+
 def finished(
     name: str = "first", bucket: str = "n=4", status: str = "ok", reason: str | None = None
 ) -> Record:
@@ -397,12 +460,12 @@ def write_file(path: Path, records: Iterable[Record]) -> Path:
 def store_two_runs(database: str, replicas: int = 2, *, builds: bool = False) -> None:
     """Store a finished run ``first`` and a run ``going-on`` that has done everything but end.
 
-    Both calibrate, and with ``builds`` have a cell whose kernels were built: with ``replicas`` that are enough for
+    Both calibrate, and with ``builds`` have a cell whose kernels were built and one that was profiled: with ``replicas`` that are enough for
     noise (4), every table that hangs on a run then has rows of both.
     """
     store = Store(database)
     for name in ("first", "going-on"):
         *records, ended = whole_run(name, replicas=replicas, purpose="calibrate")
-        of_builds = codegen_cell(name) if builds else []
+        of_builds = [*codegen_cell(name), *profiled_cell(name)] if builds else []
         store.write_many([*records, *of_builds, *([ended] if name == "first" else [])])
     store.close()

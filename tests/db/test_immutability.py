@@ -32,6 +32,8 @@ COLUMNS = {
     "recompile": "reason",
     "kernel": "name",
     "kernel_build": "registers",
+    "observed_kernel": "launches",
+    "observed_operator": "calls",
     "accuracy": "max_abs",
     "difference": "eager",
     "summary": "median",

@@ -112,6 +112,25 @@ def test_facts_and_evidence_are_those_of_the_traced_walk(document: Document) -> 
         **dict.fromkeys(("calls", "loads", "stores", "reductions", "bytes_moved")),
     }
     assert one["builds"] == []
+    assert one["observed"] == {"kernels": [], "operators": []}
+
+
+def test_what_was_seen_to_run(tmp_path: Path) -> None:
+    database = str(tmp_path / "runs.db")
+    store = Store(database)
+    *records, ended = made.whole_run("first")
+    store.write_many([*records, *made.profiled_cell("first"), ended])
+    before = store.counts.new
+    store.write_many([*records, *made.profiled_cell("first"), ended])
+    assert store.counts.new == before
+    store.close()
+    one = shown(database, "label-first")["evaluations"][-1]
+    assert (one["target"], one["status"]) == ("cuda", "ok")
+    assert one["observed"] == {"kernels": made.OBSERVED, "operators": made.OPERATORS}
+    (trace,) = [file for file in one["artifacts"] if file["kind"] == "chrome_trace"]
+    assert one["facts"]["profile"]["compiled"] == {**made.PROFILE["compiled"], "trace": trace["sha256"]}
+    # A batch of a profile is no timing.
+    assert one["metrics"] == {}
 
 
 def test_a_cell_of_a_card_that_is_not_there(tmp_path: Path) -> None:

@@ -74,8 +74,31 @@ def test_accuracy_uses_the_walks_caches_and_memory_the_first_cold_ones() -> None
     assert [step.mode for step in memory.steps] == ["eager", "compiled"]
 
 
+def test_traces_are_recorded_where_asked_in_the_first_replica_by_two_processes_of_the_walks_code() -> None:
+    assert not [unit for unit in plan([cells("w", ["a", "b"])], 3) if unit.kind == "profile"]
+    units = plan([cells("w", ["a", "b"])], 3, chrome_traces=True)
+    (profile,) = [unit for unit in units if unit.kind == "profile"]
+    (walk, *_) = [unit for unit in units if unit.kind == "walk"]
+    assert profile.replica == 0
+    assert [(step.mode, step.buckets) for step in profile.steps] == [
+        ("eager", ("a", "b")),
+        ("compiled", ("a", "b")),
+    ]
+    assert {step.folder for step in profile.steps} == {walk.steps[0].folder}
+    # Of two processes one record, so that a resumed run knows it is there.
+    assert profile.keys("b") == [(0, "profile", None)]
+    assert units.index(profile) > units.index(walk)
+
+
+def test_nothing_is_recorded_of_what_does_not_run_or_is_no_claim() -> None:
+    evidence = cells("w", ["a"], variant="eager", evidence=True)
+    assert not [one for one in plan([evidence], 1, chrome_traces=True) if one.kind == "profile"]
+    card = [Cell("w", "h", "a", "default", "codegen:h100")]
+    assert {one.kind for one in plan([card], 1, chrome_traces=True)} == {"walk"}
+
+
 def test_a_folder_is_freed_once_after_its_last_use() -> None:
-    units = plan([cells("w", ["a", "b"]), cells("w", ["a", "b"])], 2)
+    units = plan([cells("w", ["a", "b"]), cells("w", ["a", "b"])], 2, chrome_traces=True)
     used = {step.folder for unit in units for step in unit.steps}
     freed = [folder for unit in units for folder in unit.frees]
     assert sorted(freed) == sorted(used)
@@ -105,7 +128,7 @@ def test_the_keys_of_a_unit_are_those_of_its_records() -> None:
 
 
 def test_no_two_units_write_the_same_record() -> None:
-    units = plan([cells("w", ["a", "b"]) + cells("v", ["a"])], 5)
+    units = plan([cells("w", ["a", "b"]) + cells("v", ["a"])], 5, chrome_traces=True)
     keys = [
         (unit.environment, unit.workload, bucket, key)
         for unit in units

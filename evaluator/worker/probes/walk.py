@@ -8,7 +8,6 @@ in it at the end. Timing follows here, so that it times the code that serves.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import time
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ import torch
 from evaluator.worker import calling
 from evaluator.worker.errors import Unsupported
 from evaluator.worker.probes import timing
+from evaluator.worker.quiet import muted
 from evaluator.worker.session import (
     WORKLOAD_ERRORS,
     ProbeSession,
@@ -35,7 +35,6 @@ from evaluator.worker.walked import BucketWalk, CompileCount
 if TYPE_CHECKING:
     from workloads.registry import Bucket
 
-_OUTPUTS: Final = (1, 2)
 _REGION: Final = re.compile(r"Torch-Compiled Region: (\d+/\d+)")
 
 
@@ -164,28 +163,13 @@ def _note_regions(session: ProbeSession, walk: BucketWalk, compiled: Any, count:
 def _profile() -> Iterator[Any]:
     """torch's profiler, without the lines that its start and stop write into every workload's log."""
     profile = torch.autograd.profiler.profile()
-    with _mute():
+    with muted():
         profile.__enter__()
     try:
         yield profile
     finally:
-        with _mute():
+        with muted():
             profile.__exit__(None, None, None)
-
-
-@contextlib.contextmanager
-def _mute() -> Iterator[None]:
-    kept = [os.dup(fd) for fd in _OUTPUTS]
-    null = os.open(os.devnull, os.O_WRONLY)
-    try:
-        for fd in _OUTPUTS:
-            os.dup2(null, fd)
-        yield
-    finally:
-        for fd, old in zip(_OUTPUTS, kept, strict=True):
-            os.dup2(old, fd)
-            os.close(old)
-        os.close(null)
 
 
 def _report(session: ProbeSession, walk: BucketWalk) -> None:

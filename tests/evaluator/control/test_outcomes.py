@@ -14,6 +14,7 @@ TRACED = Step("walk", ("a",), "f", timing=True, traced=True)
 UNTRACED = Step("walk", ("a",), "f", timing=True)
 ACCURACY = Step("accuracy", ("a",), "f")
 MEMORY = Step("memory", ("a",), "f", mode="eager")
+PROFILE = Step("profile", ("a",), "f", mode="compiled")
 
 
 def known(**statuses: Status) -> dict[ProbeKey, Outcome]:
@@ -24,12 +25,13 @@ def known(**statuses: Status) -> dict[ProbeKey, Outcome]:
         "timing": (0, "timing", None),
         "accuracy": (0, "accuracy", None),
         "memory": (0, "memory", None),
+        "profile": (0, "profile", None),
     }
     return {keys[name]: Outcome(status, f"because of {name}") for name, status in statuses.items()}
 
 
 def test_a_sound_cell_skips_nothing() -> None:
-    for step in (COLD, WARM, TRACED, ACCURACY, MEMORY):
+    for step in (COLD, WARM, TRACED, ACCURACY, MEMORY, PROFILE):
         assert skip_reason(0, step, known(cold="ok", walk="ok")) is None
     assert skip_reason(1, COLD, known(cold="ok", walk="ok", timing="not_comparable")) is None
 
@@ -38,7 +40,7 @@ def test_a_sound_cell_skips_nothing() -> None:
 def test_what_ended_a_compile_is_run_into_once_more_only_for_evidence(status: Status) -> None:
     before = known(cold=status)
     assert skip_reason(0, TRACED, before) is None
-    for step in (WARM, UNTRACED, ACCURACY, MEMORY):
+    for step in (WARM, UNTRACED, ACCURACY, MEMORY, PROFILE):
         reason = skip_reason(0, step, before)
         assert reason is not None
         assert status in reason
@@ -81,6 +83,11 @@ def test_of_equal_failures_accuracy_tells_which_side_raised() -> None:
         known(cold="ok", timing="runtime_error", accuracy="runtime_error", memory="runtime_error")
     )
     assert ending == Outcome("runtime_error", "because of accuracy")
+
+
+def test_a_profiler_that_fails_says_nothing_of_the_cell() -> None:
+    assert verdict(known(cold="ok", walk="ok", profile="crashed")).status == "ok"
+    assert verdict(known(cold="ok", walk="not_comparable", profile="timeout")).reason == "because of walk"
 
 
 def test_a_cell_with_no_probe_is_skipped() -> None:

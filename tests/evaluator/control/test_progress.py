@@ -114,11 +114,14 @@ def test_an_estimate_says_what_it_is_made_of() -> None:
     nothing = estimate(UNITS, 1, {})
     assert nothing.basis.startswith("a guess")
     assert nothing.known == 0
-    history = {("mlp", "default", bucket, kind): 10.0 for bucket in "ab" for kind in GUESS_S}
+    kinds = ("compile", "walk", "accuracy", "memory")
+    history = {("mlp", "default", bucket, kind): 10.0 for bucket in "ab" for kind in kinds}
     everything = estimate(UNITS, 1, history)
     assert everything.basis == "from earlier runs on this machine"
     # Eight bucket visits of 10 s; what differs from the guess is these alone.
-    assert nothing.seconds - everything.seconds == pytest.approx(2 * sum(GUESS_S.values()) - 80.0)
+    assert nothing.seconds - everything.seconds == pytest.approx(
+        2 * sum(GUESS_S[kind] for kind in kinds) - 80.0
+    )
     some = estimate(UNITS, 1, {("mlp", "default", "a", "walk"): 10.0})
     assert some.basis == "1 of 8 figures from earlier runs on this machine, the rest a guess"
 
