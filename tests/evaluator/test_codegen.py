@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ import pytest
 
 from evaluator.cards import KNOWN
 from evaluator.control.server_client import Server
-from tests.evaluator.commandline import REPOSITORY, document, evaluator, said
+from tests.evaluator.commandline import document, evaluator, said
 from tests.evaluator.test_cards import OWN
 
 pytestmark = pytest.mark.slow
@@ -282,41 +280,3 @@ def test_doctor_lists_the_cards(folder: Path) -> None:
     done = evaluator(folder, "doctor", "--no-packs")
     line = next(line for line in done.stdout.splitlines() if line.split()[:2] == ["ok", "cards"])
     assert "codegen:a100, codegen:h100, codegen:h200, codegen:b200, codegen:l4, codegen:rtx4090" in line
-
-
-# What moves between versions is told by name, in one place.
-VERSIONS = ("2.11", "2.12", "2.13", "2.14")
-CHECK = """
-import sys
-import torch
-sys.path.insert(0, sys.argv[1])
-from evaluator.cards import KNOWN
-from evaluator.worker.targets.codegen import internals
-from evaluator.worker.targets.codegen.compiling import Codegen
-print(torch.__version__, internals.missing(), sep="\\n")
-codegen = Codegen.of(KNOWN["h100"])
-with codegen.walking():
-    x = torch.ones(512, 512)
-    codegen.compile(lambda x, y: torch.nn.functional.silu(x + y) * (x - y), {})(x, x)
-print([kernel.name for kernel in codegen.generated])
-"""
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_version_of_torch_has_all_that_the_target_leans_on(version: str) -> None:
-    name = f"COMPILEWATCH_TEST_TORCH_{version.replace('.', '_')}"
-    python = os.environ.get(name)
-    if python is None:
-        import torch
-
-        if not torch.__version__.startswith(f"{version}."):
-            pytest.skip(f"set {name} to an interpreter with torch {version}")
-        python = sys.executable
-    done = subprocess.run(
-        [python, "-c", CHECK, str(REPOSITORY)], capture_output=True, text=True, timeout=600, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    torch_version, missing, names = done.stdout.splitlines()
-    assert torch_version.startswith(f"{version}.")
-    assert missing == "[]"
-    assert names == "['triton_poi_fused_add_mul_silu_sub_0']"
