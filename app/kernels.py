@@ -12,6 +12,7 @@ from app import tables, theme
 from evaluator.verdicts.findings import FusionChange
 from evaluator.verdicts.sides import KernelUse
 from evaluator.verdicts.wording import size
+from evaluator.verdicts.words import is_refusal
 
 # Shown only where some kernel has it: most targets know none of these.
 _KNOWN: Final[Mapping[str, tuple[str, int, str]]] = {
@@ -31,7 +32,7 @@ _KNOWN: Final[Mapping[str, tuple[str, int, str]]] = {
 
 
 def worded(kernels: pd.DataFrame) -> pd.DataFrame:
-    """The kernels with mark (refused, spills; missing: nothing amiss), and sizes and the machine code's hash as text."""
+    """The kernels with mark (refused, not built, spills; missing: nothing amiss), and sizes and the machine code's hash as text."""
     rows = kernels.to_dict("records")
     sizes = {"moved": "bytes_moved", "spills": "spilled", "cubin": "cubin_bytes"}
     return kernels.assign(
@@ -42,11 +43,15 @@ def worded(kernels: pd.DataFrame) -> pd.DataFrame:
 
 
 def mark(kernel: Mapping[Any, Any]) -> str | None:
-    """What is amiss with a kernel that was built; None where nothing is, or it was not built."""
-    if isinstance(kernel["error"], str):
-        return theme.kernel_mark("refused")
-    spilled = kernel["spilled"]
-    return theme.kernel_mark("spills") if pd.notna(spilled) and spilled > 0 else None
+    """What is amiss with a kernel that was to be built; None where nothing is, or nobody tried."""
+    error, spilled = kernel["error"], kernel["spilled"]
+    return _amiss(error if isinstance(error, str) else None, int(spilled) if pd.notna(spilled) else 0)
+
+
+def _amiss(error: str | None, spilled: int | None) -> str | None:
+    if error is not None:
+        return theme.kernel_mark("refused" if is_refusal(error) else "not_built")
+    return theme.kernel_mark("spills") if spilled else None
 
 
 def columns(shown: pd.DataFrame) -> dict[str, Any]:
@@ -83,11 +88,6 @@ def _of_use(one: KernelUse | None) -> dict[str, str | None]:
         "shared": build.shared if build else None,
         "cubin": build.cubin_bytes if build else None,
     }
-    amiss = None
-    if build and build.error:
-        amiss = theme.kernel_mark("refused")
-    elif build and build.spilled:
-        amiss = theme.kernel_mark("spills")
     counted = (one.loads, one.stores) if one else (None, None)
     return {
         "form": one.form if one else None,
@@ -95,7 +95,7 @@ def _of_use(one: KernelUse | None) -> dict[str, str | None]:
         "registers": None if build is None or build.registers is None else str(build.registers),
         **{name: None if value is None else size(value) for name, value in numbers.items()},
         "machine_code": build.sass_hash[:12] if build and build.sass_hash else None,
-        "amiss": amiss,
+        "amiss": _amiss(build.error, build.spilled) if build else None,
     }
 
 
@@ -113,8 +113,9 @@ def fusion(one: FusionChange) -> dict[str, str | None]:
 def build_lines(build: Mapping[Any, Any]) -> str:
     """All that is known of one build, a line each."""
     error = build["error"]
+    refused = isinstance(error, str) and is_refusal(error)
     known = [
-        ("refused", error if isinstance(error, str) else None),
+        ("refused" if refused else "failed", error if isinstance(error, str) else None),
         ("for", build["arch"]),
         ("configuration", _config(build["config"], build["configs"])),
         ("spills", None if pd.isna(build["spill_stores"]) else _spills(build)),

@@ -49,7 +49,7 @@ class Kernel(Base):
 
 
 class KernelBuild(Base):
-    """A kernel built to machine code for a named card, without running it. Every number is NULL where it was refused."""
+    """A kernel built to machine code for a named card, without running it. Every number is NULL where it was not."""
 
     __tablename__ = "kernel_build"
     __table_args__ = ({"comment": __doc__},)
@@ -86,4 +86,6 @@ class KernelBuild(Base):
     )
     triton: Mapped[str | None] = described("version of Triton")
     ptxas: Mapped[str | None] = described("version of ptxas")
-    error: Mapped[str | None] = described("why Triton or ptxas refused it; NULL: it was built")
+    error: Mapped[str | None] = described(
+        "why Triton or ptxas refused it; after `not built: ` how its build failed by itself; NULL: it was built"
+    )

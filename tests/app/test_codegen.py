@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import theme
-from app.kernels import columns, worded
+from app.kernels import between, build_lines, columns, worded
 from app.matrix.words import deciding
 from app.matrix.words import said as tile_of
 from evaluator.verdicts.cells import compare_cell
@@ -21,6 +21,7 @@ from evaluator.verdicts.sides import KernelUse
 from tests.app import codegen as given
 from tests.app.conftest import Opener, said
 from tests.app.test_pages import PAGES, WHY_TABS
+from tests.db.made import REFUSED
 from tests.evaluator.verdicts import fused
 
 Databases = Callable[[str], Path]
@@ -196,6 +197,18 @@ def test_a_refused_kernel_has_its_mark_and_its_reason_and_no_numbers(
     # What nobody has is no column, and no zero.
     assert "registers" not in row and "cubin" not in row
     assert given.WHY_REFUSED in said(app) and "refused 1 kernel" in said(app)
+
+
+def test_a_build_that_came_to_no_end_is_not_called_refused() -> None:
+    given_of = {"sass_hash": None, "spilled": None, "bytes_moved": None, "cubin_bytes": None}
+    errors = ["not built: no end within 120 s", given.WHY_REFUSED, None]
+    frame = worded(pd.DataFrame([given_of | {"error": error} for error in errors], dtype="object"))
+    assert list(frame["mark"].dropna()) == ["? not built", "⊘ refused"]
+    assert build_lines(REFUSED | {"error": errors[0]}).splitlines()[0] == f"failed:        {errors[0]}"
+    assert build_lines(REFUSED).splitlines()[0] == f"refused:       {REFUSED['error']}"
+    unknown = replace(fused.FUSED, build=fused.accident())
+    assert between(fused.FUSED, unknown)["amiss"] == "– → ? not built"
+    assert between(unknown, unknown)["registers"] is None
 
 
 def compared(opens: Opener, databases: Databases, workload: str, tab: str) -> AppTest:
