@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pandas as pd
@@ -14,20 +15,43 @@ from evaluator.verdicts.sides import KernelUse
 from evaluator.verdicts.wording import size
 from evaluator.verdicts.words import is_refusal
 
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of what is known of a kernel: of one side, and of two in one (``base → candidate``)."""
+
+    title: str
+    width: int
+    help: str | None = None
+    width_of_two: int = 95
+
+
+_COUNTED: Final = (
+    "by Inductor's own count in its body; it counts none where a kernel does several things side by side"
+)
 # Shown only where some kernel has it: most targets know none of these.
-_KNOWN: Final[Mapping[str, tuple[str, int, str]]] = {
-    "form": ("form", 100, "what Inductor makes of it: pointwise, reduction, persistent_reduction, ..."),
-    "registers": ("registers", 68, "of a thread, by ptxas"),
-    "spills": ("spilled", 62, "bytes that a thread writes to memory and reads back for want of registers"),
-    "moved": ("moves", 70, "read and written by one launch, by Inductor's own estimate"),
-    "loads": ("loads", 48, "by Inductor's own count"),
-    "stores": ("stores", 52, "by Inductor's own count"),
-    "reductions": ("reductions", 75, "by Inductor's own count"),
-    "shared": ("shared", 58, "dynamic shared memory of a launch in bytes, by Triton"),
-    "stack": ("stack", 50, "bytes of a thread, by ptxas"),
-    "cubin": ("cubin", 65, "size of the machine code's file"),
-    "machine_code": ("machine code", 105, "hash of the machine code; equal ones are the same"),
-    "calls": ("calls", 48, "places in the generated code that run it"),
+_COLUMNS: Final[Mapping[str, _Column]] = {
+    "mark": _Column("amiss", 85, width_of_two=150),
+    "form": _Column(
+        "form", 100, "what Inductor makes of it: pointwise, reduction, persistent_reduction, ..."
+    ),
+    "registers": _Column("registers", 68, "of a thread, by ptxas"),
+    "spills": _Column(
+        "spilled", 62, "bytes that a thread writes to memory and reads back for want of registers"
+    ),
+    "moved": _Column(
+        "moves",
+        70,
+        "read and written by one launch, by Inductor's own estimate; it makes none of a workload's own",
+    ),
+    "loads": _Column("loads", 48, _COUNTED),
+    "stores": _Column("stores", 52, _COUNTED),
+    "reductions": _Column("reductions", 75, _COUNTED),
+    "shared": _Column("shared", 58, "dynamic shared memory of a launch in bytes, by Triton"),
+    "stack": _Column("stack", 50, "bytes of a thread, by ptxas"),
+    "cubin": _Column("cubin", 65, "size of the machine code's file"),
+    "machine_code": _Column("machine code", 105, "hash of the machine code; equal ones are the same"),
+    "calls": _Column("calls", 48, "places in the generated code that run it"),
 }
 
 
@@ -54,21 +78,22 @@ def _amiss(error: str | None, spilled: int | None) -> str | None:
     return theme.kernel_mark("spills") if spilled else None
 
 
-def columns(shown: pd.DataFrame) -> dict[str, Any]:
-    """The columns of what is known of some kernel, none of others."""
+def columns(shown: pd.DataFrame, *, of_two: bool = False) -> dict[str, Any]:
+    """The columns of what is known of some kernel, none of others. ``of_two``: a cell holds both sides, as ``between``
+    has them."""
     found: dict[str, Any] = {}
-    if shown["mark"].notna().any():
-        found["mark"] = tables.text("amiss", width=85)
-    for name, (label, width, help) in _KNOWN.items():
-        if shown[name].notna().any():
+    for name, column in _COLUMNS.items():
+        if name in shown and shown[name].notna().any():
             make = tables.whole if is_numeric_dtype(shown[name]) else tables.text
-            found[name] = make(label, width=width, help=help)
+            found[name] = make(
+                column.title, width=column.width_of_two if of_two else column.width, help=column.help
+            )
     return found
 
 
 def between(base: KernelUse | None, candidate: KernelUse | None) -> dict[str, str | None]:
     """What is known of a kernel on two sides, each as one text where both have the same, else ``base → candidate``; None
-    where neither has it: form, moves, loads, registers, spilled, shared, cubin, machine_code, amiss."""
+    where neither has it: mark, form, registers, spills, moved, loads, stores, shared, cubin, machine_code."""
     sides = [_of_use(one) for one in (base, candidate)]
     found: dict[str, str | None] = {}
     for name in _of_use(None):
@@ -82,20 +107,23 @@ def between(base: KernelUse | None, candidate: KernelUse | None) -> dict[str, st
 
 def _of_use(one: KernelUse | None) -> dict[str, str | None]:
     build = one.build if one else None
-    numbers = {
-        "moves": one.bytes_moved if one else None,
-        "spilled": build.spilled if build else None,
+    counts = {
+        "registers": build.registers if build else None,
+        "loads": one.loads if one else None,
+        "stores": one.stores if one else None,
+    }
+    sizes = {
+        "spills": build.spilled if build else None,
+        "moved": one.bytes_moved if one else None,
         "shared": build.shared if build else None,
         "cubin": build.cubin_bytes if build else None,
     }
-    counted = (one.loads, one.stores) if one else (None, None)
     return {
+        "mark": _amiss(build.error, build.spilled) if build else None,
         "form": one.form if one else None,
-        "loads": None if counted == (None, None) else ", ".join(theme.count(n) for n in counted),
-        "registers": None if build is None or build.registers is None else str(build.registers),
-        **{name: None if value is None else size(value) for name, value in numbers.items()},
+        **{name: None if value is None else str(value) for name, value in counts.items()},
+        **{name: None if value is None else size(value) for name, value in sizes.items()},
         "machine_code": build.sass_hash[:12] if build and build.sass_hash else None,
-        "amiss": _amiss(build.error, build.spilled) if build else None,
     }
 
 

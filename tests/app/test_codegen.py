@@ -188,6 +188,16 @@ def test_columns_of_words_are_no_numbers() -> None:
     assert {name for name, kind in kinds.items() if kind == "number"} == set(kinds) - words
 
 
+def test_one_table_of_columns_serves_one_side_and_two() -> None:
+    two = between(replace(fused.FUSED, loads=2), replace(fused.FUSED, loads=3, bytes_moved=2 * fused.TENSOR))
+    assert (two["loads"], two["moved"], two["registers"]) == ("2 → 3", "3.15 MB → 2.1 MB", "22")
+    known = [name for name, text in two.items() if text is not None]
+    made = columns(pd.DataFrame([two], dtype="object"), of_two=True)
+    # Nothing that two sides have is without a column, and nothing that neither has is with one.
+    assert sorted(made) == sorted(known)
+    assert {column["type_config"]["type"] for column in made.values()} == {"text"}
+
+
 def test_a_refused_kernel_has_its_mark_and_its_reason_and_no_numbers(
     opens: Opener, databases: Databases
 ) -> None:
@@ -207,7 +217,7 @@ def test_a_build_that_came_to_no_end_is_not_called_refused() -> None:
     assert build_lines(REFUSED | {"error": errors[0]}).splitlines()[0] == f"failed:        {errors[0]}"
     assert build_lines(REFUSED).splitlines()[0] == f"refused:       {REFUSED['error']}"
     unknown = replace(fused.FUSED, build=fused.accident())
-    assert between(fused.FUSED, unknown)["amiss"] == "– → ? not built"
+    assert between(fused.FUSED, unknown)["mark"] == "– → ? not built"
     assert between(unknown, unknown)["registers"] is None
 
 
