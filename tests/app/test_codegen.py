@@ -15,11 +15,13 @@ from app import theme
 from app.kernels import between, build_lines, columns, worded
 from app.matrix.words import deciding
 from app.matrix.words import said as tile_of
+from app.scripts import of_one
 from evaluator.verdicts.cells import compare_cell
 from evaluator.verdicts.policy import Policy
 from evaluator.verdicts.sides import KernelUse
 from tests.app import codegen as given
 from tests.app.conftest import Opener, said
+from tests.app.test_findings import record
 from tests.app.test_pages import PAGES, WHY_TABS
 from tests.db.made import REFUSED
 from tests.evaluator.verdicts import fused
@@ -186,6 +188,44 @@ def test_columns_of_words_are_no_numbers() -> None:
     words = {"mark", "form", "moved", "spills", "cubin", "machine_code"}
     assert {name for name, kind in kinds.items() if kind == "text"} == words
     assert {name for name, kind in kinds.items() if kind == "number"} == set(kinds) - words
+
+
+def test_why_offers_the_script_that_shows_something_and_says_what(
+    opens: Opener, databases: Databases
+) -> None:
+    shown = said(opens(databases("codegen"), "why", w="point.gate"))
+    assert "Reproduce its breaks, recompiles and graphs on the CPU with only torch:" in shown
+    assert "python -m evaluator repro " in shown
+    both = said(compared(opens, databases, "point.gate", "Kernels"))
+    assert "No script shows the difference" in both and "repro" not in both
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "error", "offered"),
+    [
+        ("codegen:h100", "ok", None, True),
+        ("codegen:h100", "runtime_error", "RuntimeError", True),
+        # A break under fullgraph, which the CPU shows too, and what only the card's lowering raised.
+        ("codegen:h100", "compile_error", "torch._dynamo.exc.Unsupported", True),
+        ("codegen:h100", "compile_error", "torch._inductor.exc.InductorError", False),
+        ("codegen:h100", "compile_error", "torch._dynamo.exc.BackendCompilerFailed", False),
+        ("codegen:h100", "unsupported", None, False),
+        ("codegen:h100", "skipped", None, False),
+        ("cpu", "compile_error", "torch._inductor.exc.InductorError", True),
+        ("cpu", "unsupported", None, True),
+    ],
+)
+def test_a_script_is_offered_where_it_shows_what_was_recorded(
+    target: str, status: str, error: str | None, offered: bool
+) -> None:
+    probes = pd.DataFrame({"status": ["ok", status], "error": [{"type": "other"}, error and {"type": error}]})
+    evaluation = replace(record(status), target=target, source_sha256="1" * 64, probes=probes)
+    script = of_one(evaluation, " --db r.db")
+    assert (script.command is not None) is offered
+    if offered:
+        assert script.command == "python -m evaluator repro 1 --db r.db"
+    else:
+        assert script.said.startswith("No script shows it again: it ")
 
 
 def test_one_table_of_columns_serves_one_side_and_two() -> None:

@@ -107,6 +107,40 @@ def inputs(bucket):
 """
 
 
+# What only a card's operators take, and what is broken wherever it runs.
+ASKS = """
+import torch
+
+BUCKETS = [{"wants": "a card"}, {"wants": "another shape"}]
+
+
+def build():
+    def asks(x, wants):
+        if wants == "a card":
+            raise ValueError("all tensors need to be on CUDA or XPU")
+        return x + torch.ones(3)
+
+    return asks
+
+
+def inputs(bucket):
+    return (torch.ones(2), bucket["wants"]), {}
+"""
+PUTS = """
+import torch
+
+BUCKETS = [{"n": 8}]
+
+
+def build():
+    return lambda x: x + 1
+
+
+def inputs(bucket):
+    return (torch.ones(bucket["n"], device="cuda"),), {}
+"""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("codegen")
@@ -116,6 +150,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "slow": SLOW,
         "cpu_only": CPU_ONLY,
         "branches": BRANCHES,
+        "asks": ASKS,
+        "puts": PUTS,
     }.items():
         (made / f"{name}.py").write_text(text)
     return made
@@ -127,7 +163,7 @@ def sources(*names: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def recorded(folder: Path) -> dict[str, Any]:
-    names = sources("gate", "trains", "slow", "cpu_only")
+    names = sources("gate", "trains", "slow", "cpu_only", "asks", "puts")
     done = evaluator(folder, "run", *names, "--target", "codegen:h100")
     assert done.returncode == 0, done.stderr
     return {"stdout": done.stdout, "stderr": done.stderr, **document(folder)}
@@ -140,7 +176,7 @@ def of(recorded: dict[str, Any], workload: str, bucket: str | None = None) -> di
 
 def test_each_unit_is_one_line_whatever_the_profile(recorded: dict[str, Any]) -> None:
     # Facts need one replica: a walk of each workload, with the build of what it generated.
-    assert [line.split("]")[0] for line in said(recorded["stderr"])] == [f"[{n}/4" for n in range(1, 5)]
+    assert [line.split("]")[0] for line in said(recorded["stderr"])] == [f"[{n}/6" for n in range(1, 7)]
     assert "noisy" not in recorded["stderr"]
 
 
@@ -229,6 +265,27 @@ def test_an_operator_of_the_cpu_alone_is_unsupported(recorded: dict[str, Any]) -
     only = of(recorded, "cpu_only")
     assert only["status"] == "unsupported"
     assert only["reason"].startswith("mkldnn::_linear_pointwise is the CPU's own operator")
+
+
+def test_a_workload_that_wants_the_card_itself_is_unsupported_and_a_broken_one_is_broken(
+    recorded: dict[str, Any],
+) -> None:
+    wants, broken = of(recorded, "asks", "wants=a card"), of(recorded, "asks", "wants=another shape")
+    assert (wants["status"], wants["reason"]) == (
+        "unsupported",
+        "it does not run on a CPU, where this target runs it: ValueError: all tensors need to be on CUDA or XPU",
+    )
+    assert broken["status"] == "runtime_error"
+    puts = of(recorded, "puts")
+    assert puts["status"] == "unsupported"
+    assert puts["reason"].startswith("it does not run on a CPU, where this target runs it: ")
+
+
+def test_no_script_is_made_that_would_show_nothing(recorded: dict[str, Any], folder: Path) -> None:
+    done = evaluator(folder, "repro", str(of(recorded, "cpu_only")["id"]))
+    assert done.returncode == 2 and not done.stdout
+    (line,) = done.stderr.strip().splitlines()
+    assert "nothing that a script would show again: it was not tried for the card" in line
 
 
 def test_builds_are_kept_for_the_next_run(recorded: dict[str, Any], folder: Path) -> None:
