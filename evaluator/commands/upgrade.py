@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
     planned = _planned(arguments)
     if arguments.dry_run:
         return _dry_run(arguments, planned)
-    warning = running.load_warning()
+    warning = running.load_warning(arguments.target)
     if warning:
         print(warning, file=sys.stderr)
     progress = Progress()
