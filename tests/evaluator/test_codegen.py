@@ -180,6 +180,12 @@ def test_each_unit_is_one_line_whatever_the_profile(recorded: dict[str, Any]) ->
     assert "noisy" not in recorded["stderr"]
 
 
+def test_a_dry_run_plans_one_replica_whatever_the_profile(folder: Path) -> None:
+    asked = ("--target", "codegen:h100", "--no-packs", "--profile", "thorough", "--dry-run")
+    done = evaluator(folder, "run", *sources("gate"), *asked)
+    assert "2 cells, 1 replica(s), 1 units of work" in done.stdout
+
+
 def test_the_kernels_are_the_cards(recorded: dict[str, Any]) -> None:
     gate = of(recorded, "gate", "rows=512")
     assert gate["target"] == "codegen:h100"
