@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from app import theme
 from db.queries.why import EvaluationRecord
-from evaluator.verdicts.words import ROUND_FLAGS, is_codegen, round_flags
+from evaluator.verdicts.words import ROUND_FLAGS, is_codegen, is_refusal, round_flags
 
 NOTHING: Final = "nothing was compiled"
 
@@ -111,19 +111,28 @@ def _of_breaks(record: EvaluationRecord) -> list[Finding]:
 
 
 def _of_builds(record: EvaluationRecord) -> list[Finding]:
-    """What Triton or ptxas refused, and what spills, of the kernels that were built."""
+    """What Triton or ptxas refused, what came to no end, and what spills, of the kernels that were to be built."""
     if record.builds.empty:
         return []
-    refused = int(record.builds["error"].notna().sum())
+    errors = [one for one in record.builds["error"] if isinstance(one, str)]
+    refused = sum(map(is_refusal, errors))
+    unknown = len(errors) - refused
     spilling = int((record.builds[["spill_stores", "spill_loads"]].sum(axis=1) > 0).sum())
     found = []
     if refused:
         n = theme.counted(refused, "kernel")
         found.append(Finding("bad", f"Triton or ptxas refused {n}: see Kernels for why."))
+    if unknown:
+        n = theme.counted(unknown, "kernel")
+        found.append(
+            Finding(
+                "note", f"The build of {n} crashed or came to no end, which says nothing of it: see Kernels."
+            )
+        )
     if spilling:
         n = f"{theme.counted(spilling, 'kernel')} {'spills' if spilling == 1 else 'spill'}"
         found.append(Finding("note", f"{n} registers to memory."))
-    if not refused and not spilling:
+    if not errors and not spilling:
         found.append(Finding("good", "Every kernel was built, and none spills."))
     return found
 

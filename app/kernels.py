@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pandas as pd
@@ -12,26 +13,50 @@ from app import tables, theme
 from evaluator.verdicts.findings import FusionChange
 from evaluator.verdicts.sides import KernelUse
 from evaluator.verdicts.wording import size
+from evaluator.verdicts.words import is_refusal
 
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of what is known of a kernel: of one side, and of two in one (``base → candidate``)."""
+
+    title: str
+    width: int
+    help: str | None = None
+    width_of_two: int = 95
+
+
+_COUNTED: Final = (
+    "by Inductor's own count in its body; it counts none where a kernel does several things side by side"
+)
 # Shown only where some kernel has it: most targets know none of these.
-_KNOWN: Final[Mapping[str, tuple[str, int, str]]] = {
-    "form": ("form", 100, "what Inductor makes of it: pointwise, reduction, persistent_reduction, ..."),
-    "registers": ("registers", 68, "of a thread, by ptxas"),
-    "spills": ("spilled", 62, "bytes that a thread writes to memory and reads back for want of registers"),
-    "moved": ("moves", 70, "read and written by one launch, by Inductor's own estimate"),
-    "loads": ("loads", 48, "by Inductor's own count"),
-    "stores": ("stores", 52, "by Inductor's own count"),
-    "reductions": ("reductions", 75, "by Inductor's own count"),
-    "shared": ("shared", 58, "dynamic shared memory of a launch in bytes, by Triton"),
-    "stack": ("stack", 50, "bytes of a thread, by ptxas"),
-    "cubin": ("cubin", 65, "size of the machine code's file"),
-    "machine_code": ("machine code", 105, "hash of the machine code; equal ones are the same"),
-    "calls": ("calls", 48, "places in the generated code that run it"),
+_COLUMNS: Final[Mapping[str, _Column]] = {
+    "mark": _Column("amiss", 85, width_of_two=150),
+    "form": _Column(
+        "form", 100, "what Inductor makes of it: pointwise, reduction, persistent_reduction, ..."
+    ),
+    "registers": _Column("registers", 68, "of a thread, by ptxas"),
+    "spills": _Column(
+        "spilled", 62, "bytes that a thread writes to memory and reads back for want of registers"
+    ),
+    "moved": _Column(
+        "moves",
+        70,
+        "read and written by one launch, by Inductor's own estimate; it makes none of a workload's own",
+    ),
+    "loads": _Column("loads", 48, _COUNTED),
+    "stores": _Column("stores", 52, _COUNTED),
+    "reductions": _Column("reductions", 75, _COUNTED),
+    "shared": _Column("shared", 58, "dynamic shared memory of a launch in bytes, by Triton"),
+    "stack": _Column("stack", 50, "bytes of a thread, by ptxas"),
+    "cubin": _Column("cubin", 65, "size of the machine code's file"),
+    "machine_code": _Column("machine code", 105, "hash of the machine code; equal ones are the same"),
+    "calls": _Column("calls", 48, "places in the generated code that run it"),
 }
 
 
 def worded(kernels: pd.DataFrame) -> pd.DataFrame:
-    """The kernels with mark (refused, spills; missing: nothing amiss), and sizes and the machine code's hash as text."""
+    """The kernels with mark (refused, not built, spills; missing: nothing amiss), and sizes and the machine code's hash as text."""
     rows = kernels.to_dict("records")
     sizes = {"moved": "bytes_moved", "spills": "spilled", "cubin": "cubin_bytes"}
     return kernels.assign(
@@ -42,28 +67,33 @@ def worded(kernels: pd.DataFrame) -> pd.DataFrame:
 
 
 def mark(kernel: Mapping[Any, Any]) -> str | None:
-    """What is amiss with a kernel that was built; None where nothing is, or it was not built."""
-    if isinstance(kernel["error"], str):
-        return theme.kernel_mark("refused")
-    spilled = kernel["spilled"]
-    return theme.kernel_mark("spills") if pd.notna(spilled) and spilled > 0 else None
+    """What is amiss with a kernel that was to be built; None where nothing is, or nobody tried."""
+    error, spilled = kernel["error"], kernel["spilled"]
+    return _amiss(error if isinstance(error, str) else None, int(spilled) if pd.notna(spilled) else 0)
 
 
-def columns(shown: pd.DataFrame) -> dict[str, Any]:
-    """The columns of what is known of some kernel, none of others."""
+def _amiss(error: str | None, spilled: int | None) -> str | None:
+    if error is not None:
+        return theme.kernel_mark("refused" if is_refusal(error) else "not_built")
+    return theme.kernel_mark("spills") if spilled else None
+
+
+def columns(shown: pd.DataFrame, *, of_two: bool = False) -> dict[str, Any]:
+    """The columns of what is known of some kernel, none of others. ``of_two``: a cell holds both sides, as ``between``
+    has them."""
     found: dict[str, Any] = {}
-    if shown["mark"].notna().any():
-        found["mark"] = tables.text("amiss", width=85)
-    for name, (label, width, help) in _KNOWN.items():
-        if shown[name].notna().any():
+    for name, column in _COLUMNS.items():
+        if name in shown and shown[name].notna().any():
             make = tables.whole if is_numeric_dtype(shown[name]) else tables.text
-            found[name] = make(label, width=width, help=help)
+            found[name] = make(
+                column.title, width=column.width_of_two if of_two else column.width, help=column.help
+            )
     return found
 
 
 def between(base: KernelUse | None, candidate: KernelUse | None) -> dict[str, str | None]:
     """What is known of a kernel on two sides, each as one text where both have the same, else ``base → candidate``; None
-    where neither has it: form, moves, loads, registers, spilled, shared, cubin, machine_code, amiss."""
+    where neither has it: mark, form, registers, spills, moved, loads, stores, shared, cubin, machine_code."""
     sides = [_of_use(one) for one in (base, candidate)]
     found: dict[str, str | None] = {}
     for name in _of_use(None):
@@ -77,25 +107,23 @@ def between(base: KernelUse | None, candidate: KernelUse | None) -> dict[str, st
 
 def _of_use(one: KernelUse | None) -> dict[str, str | None]:
     build = one.build if one else None
-    numbers = {
-        "moves": one.bytes_moved if one else None,
-        "spilled": build.spilled if build else None,
+    counts = {
+        "registers": build.registers if build else None,
+        "loads": one.loads if one else None,
+        "stores": one.stores if one else None,
+    }
+    sizes = {
+        "spills": build.spilled if build else None,
+        "moved": one.bytes_moved if one else None,
         "shared": build.shared if build else None,
         "cubin": build.cubin_bytes if build else None,
     }
-    amiss = None
-    if build and build.error:
-        amiss = theme.kernel_mark("refused")
-    elif build and build.spilled:
-        amiss = theme.kernel_mark("spills")
-    counted = (one.loads, one.stores) if one else (None, None)
     return {
+        "mark": _amiss(build.error, build.spilled) if build else None,
         "form": one.form if one else None,
-        "loads": None if counted == (None, None) else ", ".join(theme.count(n) for n in counted),
-        "registers": None if build is None or build.registers is None else str(build.registers),
-        **{name: None if value is None else size(value) for name, value in numbers.items()},
+        **{name: None if value is None else str(value) for name, value in counts.items()},
+        **{name: None if value is None else size(value) for name, value in sizes.items()},
         "machine_code": build.sass_hash[:12] if build and build.sass_hash else None,
-        "amiss": amiss,
     }
 
 
@@ -113,8 +141,9 @@ def fusion(one: FusionChange) -> dict[str, str | None]:
 def build_lines(build: Mapping[Any, Any]) -> str:
     """All that is known of one build, a line each."""
     error = build["error"]
+    refused = isinstance(error, str) and is_refusal(error)
     known = [
-        ("refused", error if isinstance(error, str) else None),
+        ("refused" if refused else "failed", error if isinstance(error, str) else None),
         ("for", build["arch"]),
         ("configuration", _config(build["config"], build["configs"])),
         ("spills", None if pd.isna(build["spill_stores"]) else _spills(build)),

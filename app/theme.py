@@ -145,7 +145,11 @@ METRIC_TITLES: Final[dict[str, str]] = {
 }
 
 # What is amiss with a kernel that was built: an icon and a word of its own, which no verdict has.
-KERNEL_MARKS: Final = {"refused": ("⊘", "refused"), "spills": ("⤓", "spills")}
+KERNEL_MARKS: Final = {
+    "refused": ("⊘", "refused"),
+    "not_built": ("?", "not built"),
+    "spills": ("⤓", "spills"),
+}
 # Why a target has neither times nor accuracy.
 NOTHING_RAN: Final = (
     "Code generated for a card that is not there: nothing ran on it, so there is no time and no accuracy."

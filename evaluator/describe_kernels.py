@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from evaluator.table import MISSING, aligned
+from evaluator.verdicts.words import is_refusal
 
 Document = dict[str, Any]
 
@@ -34,7 +35,7 @@ _BUILD: Final = {
 
 
 def kernel_lines(evaluation: Document) -> Iterator[str]:
-    """The kernels of an evaluation, each once, then what was built of them and what was refused and why."""
+    """The kernels of an evaluation, each once, then what was built of them, and what was not and why."""
     kernels = list({_row(one, _KERNEL): one for one in evaluation.get("kernels", ())}.values())
     said = [one for one in kernels if one.get("form") or one.get("bytes_moved") is not None]
     if said:
@@ -47,8 +48,10 @@ def kernel_lines(evaluation: Document) -> Iterator[str]:
     if built:
         yield from _table(built, _BUILD, 2)
     for one in builds:
-        if one.get("error"):
-            yield f"refused: {one['name']} for {one.get('arch') or 'an unknown architecture'}: {_line(one['error'])}"
+        error = one.get("error")
+        if error:
+            where = f"{one['name']} for {one.get('arch') or 'an unknown architecture'}"
+            yield f"refused: {where}: {_line(error)}" if is_refusal(error) else f"{where}: {_line(error)}"
 
 
 def _table(rows: Sequence[Document], columns: dict[str, str], numbers_from: int) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from evaluator.errors import UserError
 from evaluator.printable import flat, printable
+from evaluator.verdicts.reproducible import SHOWN_ON_CPU, why_not
 from evaluator.verdicts.words import is_codegen
 
 _DRIVER: Final = Path(__file__).parent / "worker" / "repro.py"
@@ -21,8 +22,8 @@ _OWN_OPTIONS: Final = """if "COMPILE" in globals():
     REPRO_SPEC["options"] = dict(COMPILE)
 """
 # Breaks, recompiles and graphs are the same wherever the code is generated for.
-_CARD: Final = """Recorded for {target}, a card that was not there. This script compiles for the CPU: breaks, recompiles
-and graphs show again, the card's kernels do not; those are in `python -m evaluator show`.
+_CARD: Final = f"""Recorded for {{target}}, a card that was not there. This script compiles for the CPU:
+{SHOWN_ON_CPU} show again, the card's kernels do not; those are in `python -m evaluator show`.
 """
 _FUTURE: Final = re.compile(r"^from __future__ import .*\n", re.MULTILINE)
 
@@ -70,13 +71,17 @@ def script(document: dict[str, Any], name: str = "repro.py") -> str:
     """The script's text for one evaluation.
 
     ``document``: what `db.queries.repro.evaluation` returns. Raises UserError where the workload's source was
-    not kept, so that nothing can be reproduced from the database alone.
+    not kept, so that nothing can be reproduced from the database alone, or where nothing was recorded that a
+    script could show again.
     """
     workload, environment = document["workload"], document["environment"]
     if not workload["source"]:
         raise UserError(
             f"evaluation {document['id']} kept no source of {workload['name']}, so there is nothing to reproduce"
         )
+    why = why_not(document["target"], document["status"], (document["error"] or {}).get("type"))
+    if why is not None:
+        raise UserError(f"evaluation {document['id']} has nothing that a script would show again: {why}")
     spec = {
         "workload": workload["name"],
         "target": document["target"],

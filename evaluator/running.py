@@ -18,6 +18,7 @@ from evaluator.errors import UserError
 from evaluator.estimate import Estimate, History, estimate
 from evaluator.plan import Unit
 from evaluator.sink import Sink
+from evaluator.verdicts.words import is_codegen
 
 if TYPE_CHECKING:
     from db.store import Store
@@ -37,10 +38,11 @@ def _interrupt(signum: int, frame: types.FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def load_warning() -> str | None:
-    """What to say of a busy machine: times taken beside other work are noisy, and are marked so. None of a quiet one."""
+def load_warning(target: str) -> str | None:
+    """What to say of a busy machine: times taken beside other work are noisy, and are marked so. None of a quiet one,
+    and where nothing is timed."""
     load, cpus = os.getloadavg()[0], os.cpu_count() or 1
-    if load <= cpus:
+    if load <= cpus or is_codegen(target):
         return None
     return f"this machine is busy (load {load:.1f} on {cpus} CPUs): times will be noisy, and be marked with ~"
 

@@ -16,6 +16,7 @@ from app.pair import measurements as pair_measurements
 from app.pair import numbers as pair_numbers
 from app.pair import rows as pair_rows
 from app.pair.page import Sides
+from app.scripts import Script, of_two
 from db.queries.why import EvaluationRecord
 from evaluator.verdicts.diffs import other_kernels, other_layers
 from evaluator.verdicts.words import BAD
@@ -144,16 +145,12 @@ TABS: Final[Mapping[str, Callable[[Database, Sides], None]]] = {
 }
 
 
-def draw(database: Database, sides: Sides) -> str | None:
-    """Both evaluations; returns the command that shows their difference on its own, None where there is none."""
+def draw(database: Database, sides: Sides) -> Script:
+    """Both evaluations; returns how their difference is shown on its own."""
     header(sides)
     opened = st.tabs(list(TABS), key="tab", bind="query-params", on_change="rerun")
     for tab, tab_of in zip(opened, TABS.values(), strict=True):
         if tab.open:
             with tab:
                 tab_of(database, sides)
-    if sides.base.source_sha256 is None or sides.candidate.source_sha256 is None:
-        return None
-    if sides.cell.cell.codegen:
-        return None  # the script measures code that runs
-    return f"python -m evaluator repro --ab {sides.base.id} {sides.candidate.id}{database.option}"
+    return of_two(sides.base, sides.candidate, database.option)

@@ -10,8 +10,8 @@ import streamlit as st
 
 from app import evidence, tables
 from app import files as kept_files
+from app import kernels as kernel_rows
 from app.data import MOST_SHOWN_BYTES, Database, artifact
-from app.kernels import fusion
 from app.observed import part as observed
 from app.pair import rows as pair_rows
 from app.pair.evidence import comparable
@@ -25,17 +25,6 @@ from evaluator.verdicts.words import is_codegen
 MOST_DIFF_LINES: Final = 2_000
 DIFF: Final = "Difference"
 BESIDE: Final = "Side by side"
-# Column -> its title and what it is; base and candidate in one, shown where a kernel of either side has it.
-NUMBERS: Final = {
-    "registers": ("registers", "of a thread, by ptxas"),
-    "spilled": ("spilled", "bytes that a thread writes to memory and reads back for want of registers"),
-    "moves": ("moves", "read and written by one launch, by Inductor's own estimate"),
-    "form": ("form", "what Inductor makes of it: pointwise, reduction, persistent_reduction, ..."),
-    "loads": ("loads, stores", "by Inductor's own count"),
-    "shared": ("shared", "dynamic shared memory of a launch, by Triton"),
-    "cubin": ("cubin", "size of the machine code's file"),
-    "machine_code": ("machine code", "hash of the machine code; equal ones are the same"),
-}
 
 
 def kernels(database: Database, sides: Sides) -> None:
@@ -60,18 +49,17 @@ def _generated(database: Database, sides: Sides) -> None:
             f"Of the {' and the '.join(carried)}: kernels that earlier buckets left, whose code this one runs."
         )
     fusions(database, sides)
-    more = [name for name in NUMBERS if found[name].notna().any()]
+    more = kernel_rows.columns(found, of_two=True)
     columns = {
         "change": tables.text("change", width=100),
         "name": tables.text("name", width=270 if more else 430),
         "kind": tables.text("kind", width=60 if more else 80),
-        **({"amiss": tables.text("amiss", width=150)} if found["amiss"].notna().any() else {}),
         "body": tables.text(
             "body",
             width=65 if more else 80,
             help="by hash: without the kernel's name, imports, paths and metadata",
         ),
-        **{name: tables.text(NUMBERS[name][0], width=95, help=NUMBERS[name][1]) for name in more},
+        **more,
     }
     row = tables.show(
         found,
@@ -134,7 +122,7 @@ def fusions(database: Database, sides: Sides) -> None:
     if not found:
         return
     key = f"pair-fusion-{_key(sides)}"
-    shown = pd.DataFrame([fusion(one) for one in found], dtype="object")
+    shown = pd.DataFrame([kernel_rows.fusion(one) for one in found], dtype="object")
     columns = {
         "change": tables.text("change", width=105),
         "base": tables.text("base", width=380),

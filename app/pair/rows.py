@@ -185,7 +185,7 @@ def guards(pair: Pair, found: Differences) -> pd.DataFrame:
 
 def kernels(pair: Pair, found: Differences) -> pd.DataFrame:
     """Kernels: change, name, kind, body (whether equal), base_source, candidate_source (SHA-256 of the texts); and as text of
-    one side or both, missing where neither has it: form, moves, loads, registers, spilled, shared, cubin, machine_code, amiss.
+    one side or both, missing where neither has it: the columns of ``kernels.between``.
     """
     known = [{one.id: one for one in _side(side).kernels} for side in (pair.base, pair.candidate)]
     rows: list[Row] = []

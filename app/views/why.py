@@ -10,6 +10,7 @@ from app.data import Database, read
 from app.findings import findings
 from app.pair import diff as why_diff
 from app.pair import page as pair
+from app.scripts import Script, of_one
 from db.queries import why
 from db.queries.why import EvaluationRecord
 from evaluator.verdicts.sides import CellName
@@ -103,18 +104,20 @@ def page(database: Database) -> None:
     base = read(database, why.record, other) if other is not None else None
     assert record is not None  # it is in the list
     sides = pair.sides(database, base, record) if base is not None else None
-    command = alone(database, record) if sides is None else why_diff.draw(database, sides)
-    if command is None:
-        return  # a workload that could not be loaded left nothing to reproduce
+    script = alone(database, record) if sides is None else why_diff.draw(database, sides)
     with left:
-        st.caption(
-            "Reproduce it with only torch:" if sides is None else "Show the difference with only torch:"
-        )
-        st.code(command, language="bash", wrap_lines=True)
+        reproduction(script)
 
 
-def alone(database: Database, record: EvaluationRecord) -> str | None:
-    """One evaluation; returns the command that reproduces it, None where there is none."""
+def reproduction(script: Script) -> None:
+    """The command that shows it again and what it shows, or why there is none."""
+    st.caption(script.said)
+    if script.command is not None:
+        st.code(script.command, language="bash", wrap_lines=True)
+
+
+def alone(database: Database, record: EvaluationRecord) -> Script:
+    """One evaluation; returns how it is reproduced."""
     summary(record)
     # What failed is looked at first where something did; the URL's tab goes before that.
     first = "Probes and logs" if theme.status_tone(record.status) == "failed" else None
@@ -123,9 +126,7 @@ def alone(database: Database, record: EvaluationRecord) -> str | None:
         if tab.open:
             with tab:
                 draw(database, record)
-    if record.source_sha256 is None:
-        return None
-    return f"python -m evaluator repro {record.id}{database.option}"
+    return of_one(record, database.option)
 
 
 page(state.database())

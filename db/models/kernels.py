@@ -53,7 +53,7 @@ class Kernel(Base):
 
 
 class KernelBuild(Base):
-    """A kernel built to machine code for a named card, without running it. Every number is NULL where it was refused."""
+    """A kernel built to machine code for a named card, without running it. Every number is NULL where it was not."""
 
     __tablename__ = "kernel_build"
     __table_args__ = ({"comment": __doc__},)
@@ -90,7 +90,9 @@ class KernelBuild(Base):
     )
     triton: Mapped[str | None] = described("version of Triton")
     ptxas: Mapped[str | None] = described("version of ptxas")
-    error: Mapped[str | None] = described("why Triton or ptxas refused it; NULL: it was built")
+    error: Mapped[str | None] = described(
+        "why Triton or ptxas refused it; after `not built: ` how its build failed by itself; NULL: it was built"
+    )
 
 
 class ObservedKernel(Base):

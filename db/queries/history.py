@@ -230,7 +230,7 @@ def kernel_costs(connection: Connection, ids: Sequence[int]) -> pd.DataFrame:
         registers = [one.registers for one in every if one.registers is not None]
         spilled = [one.spilled for one in every if one.spilled is not None]
         most, total = max(registers, default=None), sum(spilled) if spilled else None
-        rows.append((of, most, total, sum(1 for one in every if one.error)))
+        rows.append((of, most, total, sum(1 for one in every if one.refused)))
     built = pd.DataFrame(rows, columns=pd.Index(["evaluation", "registers", "spilled", "refused"]))
     numbers = dict.fromkeys(("bytes_moved", "registers", "spilled", "refused"), "float64")
     known = moved.merge(built, on="evaluation", how="outer").astype(numbers)

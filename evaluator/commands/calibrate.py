@@ -14,6 +14,7 @@ from evaluator.estimate import duration
 from evaluator.plan import PROFILES
 from evaluator.table import aligned
 from evaluator.verdicts.policy import LEAST_REPLICAS
+from evaluator.verdicts.words import is_codegen
 
 if TYPE_CHECKING:
     from db.queries.calibration import CellNoise
@@ -78,6 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
     sweep()
     if arguments.replicas < LEAST_REPLICAS:
         raise UserError(f"--replicas {arguments.replicas} show no noise: give {LEAST_REPLICAS} or more")
+    if is_codegen(arguments.target):
+        raise UserError(f"nothing is timed on {arguments.target}, so there is no noise to measure")
     interpreters = options.interpreters(arguments.python)
     if len(interpreters) > 1:
         raise UserError("a calibration has one environment: give one --python")
@@ -92,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         print(f"time: about {duration(found.seconds)} ({found.basis})")
         return EXIT_FINE
-    warning = running.load_warning()
+    warning = running.load_warning(arguments.target)
     if warning:
         print(f"{warning}; calibrate when it is as quiet as when you compare", file=sys.stderr)
     summary = running.record(settings, database)

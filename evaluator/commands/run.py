@@ -16,7 +16,6 @@ from evaluator.errors import UserError
 from evaluator.estimate import duration
 from evaluator.sink import FileSink, Sink, read_records
 from evaluator.table import table
-from evaluator.verdicts.words import is_codegen
 
 EXIT_FINE, EXIT_BROKEN, EXIT_INTERRUPTED = 0, 2, 130
 
@@ -66,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = _settings(arguments)
     if arguments.dry_run:
         return _dry_run(settings, options.database(arguments))
-    warning = None if is_codegen(settings.selection.target) else running.load_warning()
+    warning = running.load_warning(settings.selection.target)
     if warning:
         print(warning, file=sys.stderr)
     sink: Sink = (

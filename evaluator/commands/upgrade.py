@@ -29,6 +29,7 @@ from evaluator.interpreters.planning import (
 from evaluator.plan import Unit
 from evaluator.printable import flat, printable
 from evaluator.report.outcome import DEFAULT_FAIL_ON, add_fail_on, gate_text, parse_gate
+from evaluator.verdicts.words import is_codegen
 
 if TYPE_CHECKING:
     from evaluator.verdicts.findings import Verdicts
@@ -109,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
     planned = _planned(arguments)
     if arguments.dry_run:
         return _dry_run(arguments, planned)
-    warning = running.load_warning()
+    warning = running.load_warning(arguments.target)
     if warning:
         print(warning, file=sys.stderr)
     progress = Progress()
@@ -188,7 +189,7 @@ def _dry_run(arguments: argparse.Namespace, planned: Sequence[Planned]) -> int:
     print(
         f"time: about {duration(found.seconds * sides)} ({found.basis}), and what reruns and explanations take"
     )
-    if arguments.confirm and cells:
+    if arguments.confirm and cells and not is_codegen(settings.selection.target):
         again = found.seconds * sides / cells / settings.replicas * 8
         print(f"a rerun: about {duration(again)} for each cell whose times look worse")
     print(

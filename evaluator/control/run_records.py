@@ -14,6 +14,7 @@ from evaluator.interpreters.planning import Interpreter
 from evaluator.plan import PROFILES, SERIAL_PROFILES
 from evaluator.selection import Cell, Selection
 from evaluator.sink import artifact
+from evaluator.verdicts.words import is_codegen
 
 Record = dict[str, Any]
 
@@ -48,6 +49,9 @@ class Settings:
 
     @property
     def replicas(self) -> int:
+        """Starts of the process server: one where there are facts alone, which do not repeat differently."""
+        if is_codegen(self.selection.target):
+            return 1
         return self.count or PROFILES[self.profile]
 
     @property

@@ -30,10 +30,11 @@ def guard_change(one: GuardChange) -> str:
 
 
 def kernel_change(one: KernelChange) -> str:
-    """``kernel changed: name (cpp)``."""
+    """``kernel changed: name (triton; registers 32 -> 40)``."""
     why = {"rebuilt": "same source, other machine code", "relaunched": "same source, another launch"}
-    said = [text for text in (one.kind, why.get(one.change)) if text]
-    return f"kernel {one.change}: {one.name}" + (f" ({', '.join(said)})" if said else "")
+    kinds = ", ".join(text for text in (one.kind, why.get(one.change)) if text)
+    said = [text for text in (kinds, ", ".join(one.numbers)) if text]
+    return f"kernel {one.change}: {one.name}" + (f" ({'; '.join(said)})" if said else "")
 
 
 def difference_lines(found: Differences) -> tuple[str, ...]:

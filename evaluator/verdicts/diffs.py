@@ -6,7 +6,6 @@ an id makes no difference. Everything is matched one to one: three equal guards 
 
 from __future__ import annotations
 
-import re
 import statistics
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal
@@ -20,7 +19,8 @@ from evaluator.verdicts.findings import (
     KernelWord,
     PhaseChange,
 )
-from evaluator.verdicts.fusion import alike, fusions
+from evaluator.verdicts.fusion import fusions
+from evaluator.verdicts.kernel_moves import numbers_moved, paired
 from evaluator.verdicts.matching import Key, matched
 from evaluator.verdicts.sides import BreakSite, Failure, GuardFailure, KernelUse, Side
 from evaluator.verdicts.wording import normalised
@@ -32,8 +32,6 @@ PHASES: Final = (
     "compile.inductor_s",
     "compile.toolchain_s",
 )
-
-_NUMBER_AT_END: Final = re.compile(r"_\d+$")
 
 
 def differences_of(base: Side, candidate: Side) -> Differences:
@@ -96,21 +94,9 @@ def kernel_changes(base: Sequence[KernelUse], candidate: Sequence[KernelUse]) ->
     """Kernels added, removed, changed (same name, other body), and of equal bodies those that are otherwise another:
     relaunched, rebuilt (both sides built it, to other machine code), or renamed and no more.
 
-    Bodies are compared by their hash, which leaves out names, paths and Triton's version, then by name, then by the
-    operators in it (see ``fusion.alike``). A library call has no body and is compared by its name.
+    Which are one kernel: see ``kernel_moves.paired``.
     """
-    keys: tuple[Key[KernelUse], ...] = (
-        lambda one: (one.source_hash, one.name),
-        lambda one: one.source_hash,
-        lambda one: (one.name, one.origin, one.graph) if one.source_hash else None,
-        lambda one: (one.name, one.origin) if one.source_hash else None,
-        lambda one: (_NUMBER_AT_END.sub("", one.name), one.origin) if one.source_hash else None,
-    )
-    pairs, removed, added = matched(base, candidate, keys)
-    near = alike([one for one in removed if one.source_hash], [one for one in added if one.source_hash])
-    gone = {id(one) for pair in near for one in pair}
-    pairs += near
-    removed, added = ([one for one in side if id(one) not in gone] for side in (removed, added))
+    pairs, removed, added = paired(base, candidate)
     changes = [_kernel("added", None, one) for one in added]
     changes += [_kernel("removed", one, None) for one in removed]
     for ours, theirs in pairs:
@@ -221,6 +207,7 @@ def _kernel(
         base.source_sha256 if base else None,
         candidate.source_sha256 if candidate else None,
         _evidence("kernel", base, candidate),
+        numbers_moved(base, candidate) if base and candidate else (),
     )
 
 

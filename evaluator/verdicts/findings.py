@@ -101,7 +101,8 @@ class KernelChange:
     """A kernel ``added``, ``removed``, or ``changed``: same place in order or same name, another body.
 
     Of an equal body: ``relaunched`` (another launch), ``rebuilt`` (other machine code), or no more than ``renamed``.
-    ``base_source`` and ``candidate_source`` are the SHA-256 of the sources to show side by side.
+    ``base_source`` and ``candidate_source`` are the SHA-256 of the sources to show side by side. ``numbers``: what a
+    kernel of both sides takes otherwise, as words (``registers 32 -> 40``).
     """
 
     change: KernelWord
@@ -110,6 +111,7 @@ class KernelChange:
     base_source: str | None
     candidate_source: str | None
     evidence: tuple[Evidence, ...]
+    numbers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

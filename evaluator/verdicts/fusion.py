@@ -19,6 +19,8 @@ from evaluator.verdicts.sides import KernelUse
 # What is before `fused` says what kind of kernel it is, and the number at the end which one of several.
 _NAME: Final = re.compile(r"^[a-z]+_(?:[a-z]+_)?fused_(?P<operators>.*?)(?:_?\d+)?$")
 
+_POINTWISE: Final = "pointwise"
+
 # Names that share this part of their words are of one kernel: half of them is what a kernel split in two has.
 ALIKE: Final = 0.75
 
@@ -93,16 +95,22 @@ def _passes(base: Kernels, candidate: Kernels) -> Iterator[tuple[list[KernelUse]
 
 def _unequal(base: Kernels, candidate: Kernels) -> tuple[list[KernelUse], list[KernelUse]]:
     """The kernels whose operators are not those of a counterpart. One against several of the same operators is left:
-    a reduction in two stages has two kernels that are called alike."""
+    a reduction in two stages has two kernels that are called alike. A reduction has no counterpart that reduces
+    nothing: the last piece of one that was split names all that it is computed from."""
     ours, theirs = list(base), list(candidate)
-    for words in {operators(one.name) for one in base}:
-        here, there = ([one for one in side if operators(one.name) == words] for side in (ours, theirs))
+    for key in {_work(one) for one in base}:
+        here, there = ([one for one in side if _work(one) == key] for side in (ours, theirs))
         if min(len(here), len(there)) == 1 < max(len(here), len(there)):
             continue
         paired = min(len(here), len(there))
         gone = {id(one) for one in (*here[:paired], *there[:paired])}
         ours, theirs = ([one for one in side if id(one) not in gone] for side in (ours, theirs))
     return ours, theirs
+
+
+def _work(one: KernelUse) -> tuple[frozenset[str], bool]:
+    """What a kernel computes, and whether it reduces nothing; how a reduction goes about it is no other work."""
+    return operators(one.name), one.form == _POINTWISE
 
 
 def _splits(wholes: Kernels, pieces: Kernels) -> list[Split]:

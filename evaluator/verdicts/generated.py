@@ -11,17 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from evaluator.verdicts import diffs
+from evaluator.verdicts import diffs, kernel_moves
 from evaluator.verdicts.findings import Differences, Finding, FusionChange, KernelWord
 from evaluator.verdicts.fusion import bytes_of
 from evaluator.verdicts.matching import matched
 from evaluator.verdicts.pairs import finding
-from evaluator.verdicts.sides import Build, KernelUse, Side
-from evaluator.verdicts.wording import listed, one_line, size
+from evaluator.verdicts.resources import judge_builds, with_moves
+from evaluator.verdicts.sides import KernelUse, Side
+from evaluator.verdicts.wording import listed, size
 from evaluator.verdicts.words import Verdict
 
 # Findings that say the code is other without saying that it is better or worse.
-NEUTRAL: Final = frozenset({"kernels", "fusion", "bytes_moved", "registers"})
+NEUTRAL: Final = frozenset({"kernels", "fusion", "bytes_moved", "registers", "spills"})
 _BODIES: Final[tuple[KernelWord, ...]] = ("added", "removed", "changed")
 _LAYERS: Final[Mapping[KernelWord, tuple[str, str]]] = {
     "relaunched": ("launch_changed", "launched otherwise"),
@@ -41,7 +42,8 @@ def judge_generated(sides: Sides, differences: Differences) -> list[Finding]:
     """
     found = [*_kernels(sides, differences), *_fusions(sides, differences.fusions)]
     if not (sides[0].facts or {}).get("reused_code"):
-        found += [*_bytes(sides, differences), *_builds(sides)]
+        found += _bytes(sides, differences)
+        found += judge_builds(sides, _triton(sides[0]), _triton(sides[1]))
     return found
 
 
@@ -132,11 +134,10 @@ def _bytes(sides: Sides, differences: Differences) -> list[Finding]:
         return [finding(sides, "bytes_moved", "unchanged", text, totals, gating=True, unit="B")]
     verdict, why, reasons = _direction(sides, differences, totals[1] - totals[0], moved)
     gating = verdict != "changed"
-    return [
-        finding(
-            sides, "bytes_moved", verdict, f"{text}{why}{besides}", totals, reasons, gating=gating, unit="B"
-        )
-    ]
+    text = f"{text}{why}{besides}"
+    made = finding(sides, "bytes_moved", verdict, text, totals, reasons, gating=gating, unit="B")
+    others = kernel_moves.moves(kernel_moves.paired(ours, theirs), kernel_moves.bytes_moved)
+    return [with_moves(made, others, sized=True)]
 
 
 def _direction(
@@ -165,71 +166,3 @@ def _externs(side: Side) -> Counter[str]:
 
 def _besides(silent: Kernels) -> str:
     return f", besides {len(silent)} of no estimate that are the same on both sides" if silent else ""
-
-
-def _builds(sides: Sides) -> list[Finding]:
-    ours, theirs = (_triton(side) for side in sides)
-    if not any(one.build for one in (*ours, *theirs)):
-        return []
-    missing = [side for side in (ours, theirs) if not all(one.build for one in side)]
-    if missing:
-        text = "builds: not known for a kernel of " + ("both sides" if len(missing) == 2 else "one side")
-        return [finding(sides, "spills", "not_compared", text, reasons=("evidence_lost",), gating=True)]
-    builds = ([one.build for one in ours if one.build], [one.build for one in theirs if one.build])
-    return [_refused(sides, builds), *_resources(sides, builds)]
-
-
-def _refused(sides: Sides, builds: tuple[list[Build], list[Build]]) -> Finding:
-    counts = (_refusals(builds[0]), _refusals(builds[1]))
-    text = f"kernels that Triton or ptxas refused: {counts[0]} -> {counts[1]}"
-    if counts[0] == counts[1]:
-        text = f"kernels that Triton or ptxas refused: {counts[0]} on both sides"
-        return finding(sides, "refused", "unchanged", text, counts, gating=True)
-    if counts[1] > counts[0]:
-        why = dict.fromkeys(one_line(one.error, 120) for one in builds[1] if one.error)
-        return finding(
-            sides,
-            "refused",
-            "regressed",
-            f"{text}: {listed(list(why), 2)}",
-            counts,
-            ("kernel_refused",),
-            gating=True,
-        )
-    return finding(sides, "refused", "improved", text, counts, gating=True)
-
-
-def _refusals(builds: Sequence[Build]) -> int:
-    return sum(1 for one in builds if one.error)
-
-
-def _resources(sides: Sides, builds: tuple[list[Build], list[Build]]) -> list[Finding]:
-    """Spills and registers of the kernels that were built on both sides."""
-    spilled = tuple([one.spilled for one in side] for side in builds)
-    if None in (*spilled[0], *spilled[1]):
-        text = "spills: a kernel was refused, so not all of them are known"
-        return [finding(sides, "spills", "not_compared", text, reasons=("kernel_refused",))]
-    totals = (sum(one or 0 for one in spilled[0]), sum(one or 0 for one in spilled[1]))
-    name = "registers spilled to memory and back"
-    if totals[0] == totals[1]:
-        text = f"{name}: none on both sides" if not totals[0] else f"{name}: {size(totals[0])} on both sides"
-        spills = finding(sides, "spills", "unchanged", text, totals, gating=True, unit="B")
-    else:
-        text = f"{name}: {size(totals[0])} -> {size(totals[1])} a thread"
-        verdict: Verdict = "regressed" if totals[1] > totals[0] else "improved"
-        spills = finding(sides, "spills", verdict, text, totals, gating=True, unit="B")
-    return [spills, *_registers(sides, builds)]
-
-
-def _registers(sides: Sides, builds: tuple[list[Build], list[Build]]) -> list[Finding]:
-    ours, theirs = (sorted(one.registers for one in side if one.registers is not None) for side in builds)
-    if not ours or not theirs:
-        return []
-    most = (ours[-1], theirs[-1])
-    if ours == theirs:
-        text = f"registers of a thread: at most {most[0]}, the same on both sides"
-        return [finding(sides, "registers", "unchanged", text, most)]
-    text = f"registers of a thread: at most {most[0]} -> {most[1]}"
-    if most[0] == most[1]:
-        text = f"registers of a thread: at most {most[0]} on both sides, others differ"
-    return [finding(sides, "registers", "changed", text, most)]

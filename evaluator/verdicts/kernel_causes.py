@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from evaluator.verdicts import kernel_moves
 from evaluator.verdicts.diffs import other_kernels
 from evaluator.verdicts.findings import Cause, Differences, Evidence, KernelChange
 from evaluator.verdicts.generated import fusion_text, is_triton
-from evaluator.verdicts.matching import matched
-from evaluator.verdicts.sides import KernelUse, Side
+from evaluator.verdicts.sides import Side
 from evaluator.verdicts.wording import listed, one_line, size
 from evaluator.verdicts.words import REASONS
 
@@ -48,41 +48,24 @@ def _more_bytes(base: Side, candidate: Side, differences: Differences) -> Cause 
 
 def _more_spills(base: Side, candidate: Side, differences: Differences) -> Cause | None:
     """The kernels that spill more than their counterpart, or have none and spill."""
-    worse: list[tuple[KernelUse | None, KernelUse]] = []
-    same, _, added = matched(
-        [one for one in base.kernels if is_triton(one)],
-        [one for one in candidate.kernels if is_triton(one)],
-        (lambda one: one.source_hash, lambda one: (one.name, one.origin)),
+    pairing = kernel_moves.paired(
+        *([one for one in side.kernels if is_triton(one)] for side in (base, candidate))
     )
-    for ours, theirs in same:
-        if _spilled(theirs) > _spilled(ours):
-            worse.append((ours, theirs))
-    worse += [(None, one) for one in added if _spilled(one)]
+    worse = [one for one in kernel_moves.moves(pairing, kernel_moves.spilled) if one.after > one.before]
     if not worse:
         return None
-    said = [
-        f"{theirs.name} ({size(_spilled(ours)) if ours else 'new'} -> {size(_spilled(theirs))})"
-        for ours, theirs in worse
-    ]
-    evidence = [
-        Evidence("kernel", one.id, side)
-        for pair in worse
-        for one, side in zip(pair, ("base", "candidate"), strict=True)
-        if one is not None
-    ]
-    equal = all(ours is not None and ours.source_hash == theirs.source_hash for ours, theirs in worse)
-    text = f"{REASONS['new_spill']}: {listed(said, _MOST)}"
+    equal = all(
+        one.base and one.candidate and one.base.source_hash == one.candidate.source_hash for one in worse
+    )
+    text = f"{REASONS['new_spill']}: {kernel_moves.sentence(worse, size)}"
     if equal:
         text += ", the source being the same: Triton, ptxas or the launch moved"
-    return Cause("new_spill", text, tuple(evidence), None if equal else "inductor")
-
-
-def _spilled(one: KernelUse) -> int:
-    return (one.build.spilled if one.build else None) or 0
+    rows = tuple(item for one in worse for item in one.evidence)
+    return Cause("new_spill", text, rows, None if equal else "inductor")
 
 
 def _more_refused(base: Side, candidate: Side, differences: Differences) -> Cause | None:
-    refused = [one for one in candidate.kernels if one.build and one.build.error]
+    refused = [one for one in candidate.kernels if one.build and one.build.refused]
     if not refused:
         return None
     known = {one.source_hash: one for one in base.kernels}

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluator.verdicts.words import is_codegen
+from evaluator.verdicts.words import is_codegen, is_refusal
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ class GuardFailure:
 class Build:
     """What Triton and ptxas made of a kernel for a card that is not there; sizes in bytes, spills and stack of a thread.
 
-    ``error``: why it was refused, and then every number is None. ``sass_hash``: equal means equal machine code.
+    ``error``: why it was refused, or after ``words.NOT_BUILT`` why its build came to no end; then every number is None.
+    ``sass_hash``: equal means equal machine code.
     """
 
     id: int
@@ -65,6 +66,16 @@ class Build:
     cubin_bytes: int | None
     sass_hash: str | None
     error: str | None
+
+    @property
+    def refused(self) -> bool:
+        """Whether Triton or ptxas refused the kernel."""
+        return is_refusal(self.error)
+
+    @property
+    def unknown(self) -> bool:
+        """Whether its build crashed or did not end, so that nothing is known of it."""
+        return self.error is not None and not self.refused
 
     @property
     def spilled(self) -> int | None:

@@ -14,6 +14,7 @@ _ADVICE: Final = re.compile(
     r"|For more details about this graph break|The above exception was the direct cause).*$",
     re.MULTILINE,
 )
+_NUMBER_AT_END: Final = re.compile(r"_\d+$")
 _CARETS: Final = re.compile(r"^[ \t]*[\^~]+[ \t]*$", re.MULTILINE)
 _WEB: Final = re.compile(r"https?://[^\s)'\"]+")
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]+\b")
@@ -64,6 +65,11 @@ def listed(names: list[str] | tuple[str, ...], most: int = 5) -> str:
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def without_number(name: str) -> str:
+    """A generated kernel's name without the number at its end, which says which one of several it is."""
+    return _NUMBER_AT_END.sub("", name)
 
 
 def too_few(more: int) -> str:

@@ -47,6 +47,15 @@ CODEGEN: Final = "codegen:"
 FACTS_ONLY: Final = "facts only: no times on codegen targets"
 
 
+# As the worker's protocol has it, which this room does not read.
+NOT_BUILT: Final = "not built: "
+
+
+def is_refusal(error: str | None) -> bool:
+    """Whether the error of a build is Triton's or ptxas's judgement of the kernel, and no accident of the build."""
+    return error is not None and not error.startswith(NOT_BUILT)
+
+
 def is_codegen(target: str) -> bool:
     """Whether nothing that is generated for this target runs, so that it has neither times nor accuracy."""
     return target.startswith(CODEGEN)

@@ -15,6 +15,9 @@ PROTOCOL_VERSION: Final = 1
 # measured as this compiler's.
 SHARED_STATE: Final = re.compile(r"TORCH\w*(_REMOTE_|_PGO|COMPILE_JOB_ID)\w*|TORCH_TRACE")
 
+# Begins the error of a kernel that nobody refused: its build did not end in time, crashed, or could not begin.
+NOT_BUILT: Final = "not built: "
+
 Status = Literal[
     "ok",
     "compile_error",

@@ -15,6 +15,7 @@ from evaluator.worker import calling
 from evaluator.worker.channel import Record
 from evaluator.worker.errors import describe_error, status_of, unsupported
 from evaluator.worker.protocol import ErrorInfo, Status
+from evaluator.worker.targets.codegen.needs_card import needs_card
 from evaluator.worker.targets.cuda import losing
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ WORKLOAD_ERRORS: Final = (BaseException,)
 _CUDA_GRAPH_CALLS: Final = 3
 # In these a compiled callable was called.
 _COMPILED_STAGES: Final = ("compile", "call")
+# In these nothing compiled was.
+_NOT_COMPILED: Final = ("build", "inputs", "eager")
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,8 @@ class ProbeSession:
         fault of the compiler.
         """
         losing.leave_if_lost(error)
+        if stage in _NOT_COMPILED and (beyond := self._beyond_target(error)) is not None:
+            return beyond
         if stage == "eager":
             return eager_ended(error, None)
         reason = unsupported(error)
@@ -120,9 +125,16 @@ class ProbeSession:
         if stage in (*_COMPILED_STAGES, "timing"):
             eager = self._eager_error(bucket, error)
             if eager is not None:
-                return eager_ended(eager, error if stage in _COMPILED_STAGES else None)
+                return self._beyond_target(eager) or eager_ended(
+                    eager, error if stage in _COMPILED_STAGES else None
+                )
         info = describe_error(error)
         return Ended(status_of(error, stage), f"{stage} raised {info.get('type')}", info)
+
+    def _beyond_target(self, error: BaseException) -> Ended | None:
+        """Where code is generated for a card that is not there: what a workload that asks for the card itself is told."""
+        reason = needs_card(error) if self.codegen is not None else None
+        return None if reason is None else Ended("unsupported", reason, describe_error(error))
 
     def _eager_error(self, bucket: Bucket, while_handling: BaseException) -> BaseException | None:
         try:

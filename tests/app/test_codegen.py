@@ -12,15 +12,18 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import theme
-from app.kernels import columns, worded
+from app.kernels import between, build_lines, columns, worded
 from app.matrix.words import deciding
 from app.matrix.words import said as tile_of
+from app.scripts import of_one
 from evaluator.verdicts.cells import compare_cell
 from evaluator.verdicts.policy import Policy
 from evaluator.verdicts.sides import KernelUse
 from tests.app import codegen as given
 from tests.app.conftest import Opener, said
+from tests.app.test_findings import record
 from tests.app.test_pages import PAGES, WHY_TABS
+from tests.db.made import REFUSED
 from tests.evaluator.verdicts import fused
 
 Databases = Callable[[str], Path]
@@ -187,6 +190,54 @@ def test_columns_of_words_are_no_numbers() -> None:
     assert {name for name, kind in kinds.items() if kind == "number"} == set(kinds) - words
 
 
+def test_why_offers_the_script_that_shows_something_and_says_what(
+    opens: Opener, databases: Databases
+) -> None:
+    shown = said(opens(databases("codegen"), "why", w="point.gate"))
+    assert "Reproduce its breaks, recompiles and graphs on the CPU with only torch:" in shown
+    assert "python -m evaluator repro " in shown
+    both = said(compared(opens, databases, "point.gate", "Kernels"))
+    assert "No script shows the difference" in both and "repro" not in both
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "error", "offered"),
+    [
+        ("codegen:h100", "ok", None, True),
+        ("codegen:h100", "runtime_error", "RuntimeError", True),
+        # A break under fullgraph, which the CPU shows too, and what only the card's lowering raised.
+        ("codegen:h100", "compile_error", "torch._dynamo.exc.Unsupported", True),
+        ("codegen:h100", "compile_error", "torch._inductor.exc.InductorError", False),
+        ("codegen:h100", "compile_error", "torch._dynamo.exc.BackendCompilerFailed", False),
+        ("codegen:h100", "unsupported", None, False),
+        ("codegen:h100", "skipped", None, False),
+        ("cpu", "compile_error", "torch._inductor.exc.InductorError", True),
+        ("cpu", "unsupported", None, True),
+    ],
+)
+def test_a_script_is_offered_where_it_shows_what_was_recorded(
+    target: str, status: str, error: str | None, offered: bool
+) -> None:
+    probes = pd.DataFrame({"status": ["ok", status], "error": [{"type": "other"}, error and {"type": error}]})
+    evaluation = replace(record(status), target=target, source_sha256="1" * 64, probes=probes)
+    script = of_one(evaluation, " --db r.db")
+    assert (script.command is not None) is offered
+    if offered:
+        assert script.command == "python -m evaluator repro 1 --db r.db"
+    else:
+        assert script.said.startswith("No script shows it again: it ")
+
+
+def test_one_table_of_columns_serves_one_side_and_two() -> None:
+    two = between(replace(fused.FUSED, loads=2), replace(fused.FUSED, loads=3, bytes_moved=2 * fused.TENSOR))
+    assert (two["loads"], two["moved"], two["registers"]) == ("2 → 3", "3.15 MB → 2.1 MB", "22")
+    known = [name for name, text in two.items() if text is not None]
+    made = columns(pd.DataFrame([two], dtype="object"), of_two=True)
+    # Nothing that two sides have is without a column, and nothing that neither has is with one.
+    assert sorted(made) == sorted(known)
+    assert {column["type_config"]["type"] for column in made.values()} == {"text"}
+
+
 def test_a_refused_kernel_has_its_mark_and_its_reason_and_no_numbers(
     opens: Opener, databases: Databases
 ) -> None:
@@ -196,6 +247,18 @@ def test_a_refused_kernel_has_its_mark_and_its_reason_and_no_numbers(
     # What nobody has is no column, and no zero.
     assert "registers" not in row and "cubin" not in row
     assert given.WHY_REFUSED in said(app) and "refused 1 kernel" in said(app)
+
+
+def test_a_build_that_came_to_no_end_is_not_called_refused() -> None:
+    given_of = {"sass_hash": None, "spilled": None, "bytes_moved": None, "cubin_bytes": None}
+    errors = ["not built: no end within 120 s", given.WHY_REFUSED, None]
+    frame = worded(pd.DataFrame([given_of | {"error": error} for error in errors], dtype="object"))
+    assert list(frame["mark"].dropna()) == ["? not built", "⊘ refused"]
+    assert build_lines(REFUSED | {"error": errors[0]}).splitlines()[0] == f"failed:        {errors[0]}"
+    assert build_lines(REFUSED).splitlines()[0] == f"refused:       {REFUSED['error']}"
+    unknown = replace(fused.FUSED, build=fused.accident())
+    assert between(fused.FUSED, unknown)["mark"] == "– → ? not built"
+    assert between(unknown, unknown)["registers"] is None
 
 
 def compared(opens: Opener, databases: Databases, workload: str, tab: str) -> AppTest:

@@ -189,3 +189,20 @@ def test_evidence_only_makes_no_claim() -> None:
     said = sentences(replace(record(verdict=None), evidence_only=True))
     assert "This variant only shows what was captured: no kernels and no claim of speed." in said
     assert "Accuracy was not measured." not in said
+
+
+def test_a_build_that_came_to_no_end_is_no_refusal_and_no_clean_bill() -> None:
+    def said(*errors: str | None) -> list[tuple[str, str]]:
+        builds = pd.DataFrame({"error": list(errors), "spill_stores": 0, "spill_loads": 0})
+        shown = findings(replace(record(), builds=builds))
+        return [
+            (one.tone, one.sentence) for one in shown if "uil" in one.sentence or "refused" in one.sentence
+        ]
+
+    assert said(None, None) == [("good", "Every kernel was built, and none spills.")]
+    ((tone, sentence),) = said(None, "not built: no end within 120 s")
+    assert tone == "note" and "1 kernel crashed or came to no end" in sentence
+    assert [tone for tone, _ in said("not built: ptxas crashed (signal 11)", "PTXASError: no")] == [
+        "bad",
+        "note",
+    ]

@@ -45,6 +45,11 @@ def test_what_is_no_calibration_is_said(
     assert said in capsys.readouterr().err
 
 
+def test_where_nothing_is_timed_there_is_no_noise(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["calibrate", "--target", "codegen:h100"]) == 2
+    assert "nothing is timed on codegen:h100" in capsys.readouterr().err
+
+
 def test_show_says_how_to_see_the_noise(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "label-noise", "--db", database]) == 0
     hint = f"python -m evaluator calibrate --show {made.run_uuid('noise')[:8]} --db {database}"

@@ -6,11 +6,13 @@ Builds are kept in a folder by what they depend on, so that a kernel is built on
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import multiprocessing
 import os
 import shutil
+import signal
 import tempfile
 import time
 from multiprocessing.connection import Connection, wait
@@ -20,14 +22,14 @@ from typing import Any, Final
 import torch
 
 from evaluator.worker.channel import Record, RecordWriter
-from evaluator.worker.errors import Unsupported
-from evaluator.worker.targets.codegen.build import Build, Refused, build, versions
+from evaluator.worker.protocol import NOT_BUILT
+from evaluator.worker.targets.codegen.build import Build, NotBuilt, Refused, build, versions
 from evaluator.worker.targets.codegen.card import Card
 
-# A kernel that takes longer is recorded as refused.
+# A kernel that takes longer is recorded as not built, with all that its build started ended.
 KERNEL_LIMIT_S: Final = 120.0
 # Changes when what is kept of a build does.
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 
 
 def run(request: Record, writer: RecordWriter) -> None:
@@ -95,15 +97,17 @@ def _start(name: str, source: str, card: Card) -> tuple[Any, Connection]:
 
 
 def _one(name: str, source: str, card: Card, writer: Connection) -> None:
+    # A group of its own, so that what it started ends with it.
+    os.setpgid(0, 0)
     folder = Path(tempfile.mkdtemp(prefix="kernel-"))
     try:
         made = build(name, source, card, folder)
     except Refused as error:
         made = {"error": str(error), "keep": True}
-    except Unsupported as error:
-        made = {"error": str(error)}
+    except NotBuilt as error:
+        made = {"error": f"{NOT_BUILT}{error}"}
     except Exception as error:  # noqa: BLE001 - a generated source may do anything when it is loaded
-        made = {"error": f"{type(error).__name__}: {error}"}
+        made = {"error": f"{NOT_BUILT}{type(error).__name__}: {error}"}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     writer.send(made)
@@ -117,17 +121,23 @@ def _taken(reader: Connection, process: Any, ready: bool) -> Build:
     except EOFError:
         made = None
     if not ready:
-        process.kill()
+        _end(process)
     reader.close()
     process.join()
     if made is not None:
         return made
     if not ready:
-        return {"error": f"not built within {KERNEL_LIMIT_S:.0f} s"}
+        return {"error": f"{NOT_BUILT}no end within {KERNEL_LIMIT_S:.0f} s"}
     code = process.exitcode or 0
-    return {
-        "error": f"the compiler crashed (signal {-code})" if code < 0 else f"the compiler ended with {code}"
-    }
+    how = f"crashed (signal {-code})" if code < 0 else f"ended with {code}"
+    return {"error": f"{NOT_BUILT}the compiler {how}"}
+
+
+def _end(process: Any) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    # It may not have made its group yet.
+    process.kill()
 
 
 def _depends_on(name: str, source: str, card: Card, made_by: dict[str, Any]) -> str:

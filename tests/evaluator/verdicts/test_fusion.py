@@ -60,6 +60,24 @@ def named(*names: str, **changes: object) -> list[KernelUse]:
     return [triton(name, None, f"{name} {place} {changes}", **changes) for place, name in enumerate(names)]
 
 
+def test_the_last_piece_of_a_reduction_may_name_all_that_it_is_computed_from() -> None:
+    # What Inductor generates for a norm over rows under `max_fusion_size = 1`, instead of one kernel.
+    whole = named("triton_per_fused_add_div_mean_mul_pow_sigmoid_sqrt_sub_0", form="persistent_reduction")
+    sums = named(
+        "triton_per_fused_mean_mul_sigmoid_0",
+        "triton_per_fused_mean_mul_pow_sigmoid_sub_1",
+        form="persistent_reduction",
+    )
+    last = named("triton_poi_fused_add_div_mean_mul_pow_sigmoid_sqrt_sub_2")
+    (found,) = fusions(whole, [*sums, *last])
+    assert (found.change, len(found.base), len(found.candidate)) == ("lost", 1, 3)
+    (found,) = fusions([*sums, *last], whole)
+    assert (found.change, len(found.base), len(found.candidate)) == ("gained", 3, 1)
+    # Nothing was split where the one kernel only reduces in another way, beside a piece that both sides have.
+    looped = named("triton_red_fused_add_div_mean_mul_pow_sigmoid_sqrt_sub_0", form="reduction")
+    assert fusions([*whole, *sums[:1]], [*looped, *sums[:1]]) == ()
+
+
 def test_bytes_that_one_kernel_does_not_tell_are_not_guessed() -> None:
     (found,) = fusions([FUSED], [SPLIT[0], triton(SPLIT[1].name, None)])
     assert found.change == "lost" and found.more_bytes is None

@@ -6,12 +6,14 @@ import contextlib
 import io
 import os
 import re
+import signal
 import subprocess
 import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+from evaluator.worker.errors import chain
 from evaluator.worker.targets.codegen import internals
 from evaluator.worker.targets.codegen.card import Card
 from evaluator.worker.targets.codegen.cubin import (
@@ -35,12 +37,16 @@ class Refused(Exception):
     """Triton or ptxas does not build the kernel; the message is what it said."""
 
 
+class NotBuilt(Exception):
+    """The build came to no end that says anything of the kernel; the message is what happened."""
+
+
 def build(name: str, source: str, card: Card, folder: Path) -> Build:
     """Build the kernel of a generated source in the first configuration of its heuristics.
 
     ``folder`` is for the module, Triton's cache and what is read from the binary. The numbers: registers a thread;
     spills, stack and shared memory in bytes; sizes of PTX and cubin in bytes; ``compile_s`` in seconds from source
-    to cubin. Raises Refused.
+    to cubin. Raises Refused, and NotBuilt where a compiler crashed or could not run.
     """
     os.environ["TRITON_CACHE_DIR"] = str(folder / "triton")
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
@@ -48,7 +54,7 @@ def build(name: str, source: str, card: Card, folder: Path) -> Build:
     with present(card):
         kernel = getattr(internals.get("torch._inductor.codecache:PyCodeCache").load(source), name)
         if not kernel.configs:
-            raise Refused("its heuristics have no configuration")
+            raise NotBuilt("its heuristics have no configuration")
         first = kernel.configs[0]
         said = io.StringIO()
         started = time.perf_counter()
@@ -56,6 +62,9 @@ def build(name: str, source: str, card: Card, folder: Path) -> Build:
             with contextlib.redirect_stdout(said):
                 binary = _binary(kernel, first)
         except Exception as error:
+            accident = _accident(error)
+            if accident is not None:
+                raise NotBuilt(_bounded(accident)) from error
             raise Refused(_bounded(f"{type(error).__name__}: {error}")) from error
         elapsed = time.perf_counter() - started
     return {
@@ -83,6 +92,25 @@ def _binary(kernel: Any, configuration: Any) -> Any:
     with patched(triton, "compile", compiled):
         kernel._precompile_config(configuration)
     return made[0]
+
+
+def _accident(error: Exception) -> str | None:
+    """What happened to a compiler that was not its judgement of the kernel; None where it judged it."""
+    for link in chain(error):
+        if isinstance(link, subprocess.CalledProcessError):
+            number = _signal(link.returncode)
+            if number is not None:
+                program = Path(link.cmd[0] if isinstance(link.cmd, (list, tuple)) else link.cmd).name
+                return f"{program} crashed (signal {number})"
+        if isinstance(link, (OSError, MemoryError)):
+            return f"{type(link).__name__}: {link}"
+    return None
+
+
+def _signal(status: int) -> int | None:
+    """The signal that ended a process, as Python says it or as a shell in between does."""
+    number = -status if status < 0 else status - 128
+    return number if number in signal.valid_signals() else None
 
 
 def _usage(said: str, cubin: bytes, folder: Path) -> Build:

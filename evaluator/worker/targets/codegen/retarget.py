@@ -199,13 +199,19 @@ def _kernels(note: Callable[[Generated], None], backward: bool) -> Iterator[None
 
 
 def _bytes_moved(kernel: Any) -> int | None:
+    """Inductor's estimate of one launch; of a kernel that does several side by side the sum, as Inductor has it too."""
+    parts = [_estimated(part) for part in getattr(kernel, "sub_kernels", None) or (kernel,)]
+    return None if None in parts else sum(part or 0 for part in parts)
+
+
+def _estimated(kernel: Any) -> int | None:
     estimate = getattr(kernel, "estimate_kernel_num_bytes", None)
     if estimate is None:
         return None
     try:
         found = estimate()
     except (AttributeError, NotImplementedError, TypeError, ValueError):
-        # Kinds of kernels that Inductor has no estimate for (several kernels in one).
+        # Kinds of kernels that Inductor has no estimate for.
         return None
     return None if found is None else int(found)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,10 @@ import torch
 import triton
 
 from evaluator.cards import KNOWN
+from evaluator.verdicts import words
 from evaluator.worker.probes import build as probe
+from evaluator.worker.processes import is_zombie
+from evaluator.worker.protocol import NOT_BUILT
 from evaluator.worker.targets.codegen.build import Refused, build, versions
 from evaluator.worker.targets.codegen.card import Card
 from evaluator.worker.targets.codegen.cubin import machine_code_hash, usage_from_ptxas
@@ -188,9 +192,66 @@ def test_kernels_are_built_side_by_side_once_and_one_that_fails_harms_no_other(t
     assert good["registers"] > 0
     assert "no_such_thing" in refused["error"]
     assert "registers" not in refused
-    assert crashes["error"] == "the compiler crashed (signal 11)"
-    assert exits["error"] == "the compiler ended with 3"
+    # Whoever judged the kernel is not who crashed.
+    assert not refused["error"].startswith(NOT_BUILT)
+    assert crashes["error"] == "not built: the compiler crashed (signal 11)"
+    assert exits["error"] == "not built: the compiler ended with 3"
     # What the card and Triton decide is kept; how a process of its own happened to end is not.
     again = second.builds()["n=1"]
     assert [one["cached"] for one in again] == [True, True, False, False]
     assert {**again[0], "cached": False} == good
+
+
+# Says what the real one says of itself, and otherwise does what a broken one might.
+STUB = """#!/bin/sh
+if [ "$1" = --version ]; then exec {real} --version; fi
+{otherwise}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("otherwise", "error", "kept"),
+    [
+        ("echo $$ > {pid}; exec sleep 3600", r"not built: no end within 15 s", False),
+        ("kill -SEGV $$", r"not built: ptxas crashed \(signal 11\)", False),
+        # What a shell says of a program that a signal ended.
+        ("exit 137", r"not built: ptxas crashed \(signal 9\)", False),
+        ("echo 'error: too much shared data' >&2; exit 1", r"PTXASError: .*too much shared data", True),
+        ("exit 255", r"PTXASError: ", True),
+    ],
+)
+def test_a_compiler_that_has_an_accident_refuses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, otherwise: str, error: str, kept: bool
+) -> None:
+    pid = tmp_path / "pid"
+    stub = tmp_path / "ptxas"
+    stub.write_text(STUB.format(real=TOOLS / "ptxas", otherwise=otherwise.format(pid=pid)))
+    stub.chmod(0o755)
+    monkeypatch.setenv("TRITON_PTXAS_PATH", str(stub))
+    if "sleep" in otherwise:
+        monkeypatch.setattr(probe, "KERNEL_LIMIT_S", 15.0)
+    (tmp_path / "crowded.py").write_text(crowded(32))
+    kernels = {"key": {"name": "crowded", "file": str(tmp_path / "crowded.py")}}
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(json.dumps({"kernels": kernels, "buckets": {"n=1": ["key"]}}))
+    request = {
+        "manifest": str(manifest), "card": KNOWN["h100"], "builds_dir": str(tmp_path / "kept"), "buckets": ["n=1"],
+    }  # fmt: skip
+    written = Written()
+    probe.run(request, written)  # type: ignore[arg-type]
+    ((made,),) = written.builds().values()
+    assert re.match(error, made["error"], re.DOTALL), made["error"]
+    assert "registers" not in made
+    assert words.is_refusal(made["error"]) is kept
+    assert len(list((tmp_path / "kept").iterdir())) == kept
+    # What it had started is not left running.
+    if pid.exists():
+        deadline = time.monotonic() + 60
+        while not is_zombie(int(pid.read_text())) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert is_zombie(int(pid.read_text()))
+
+
+def test_both_sides_of_the_pipe_say_it_in_the_same_words() -> None:
+    assert words.NOT_BUILT == NOT_BUILT

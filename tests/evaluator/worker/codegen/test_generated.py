@@ -47,6 +47,20 @@ def test_a_fused_kernel_moves_each_input_and_output_once() -> None:
     assert (kernel.graph, kernel.backward) == ("0/0", False)
 
 
+def test_a_kernel_that_does_several_side_by_side_moves_what_all_of_them_do() -> None:
+    def step(these: list[torch.Tensor], others: list[torch.Tensor]) -> Any:
+        torch._foreach_add_(these, others, alpha=0.5)
+        return torch._foreach_sqrt(these)
+
+    sizes = (1000, 64, 300)
+    with compiler() as codegen:
+        codegen.compile(step, {})([torch.ones(n) for n in sizes], [torch.ones(n) for n in sizes])
+    (kernel,) = codegen.generated
+    assert kernel.name.startswith("triton_for_")
+    # Of each size two tensors are read, the first is written back, and its root is written.
+    assert kernel.bytes_moved == sum(sizes) * 4 * 4
+
+
 def test_the_workload_goes_on_with_right_numbers_through_breaks_recompiles_and_backward() -> None:
     layers = nn.Sequential(nn.Linear(24, 48), nn.GELU(), nn.LayerNorm(48), nn.Linear(48, 8))
 
