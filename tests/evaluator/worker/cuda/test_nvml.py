@@ -130,7 +130,9 @@ print(json.dumps(counts))
     assert run(program, driver) == [4, 0]
 
 
-@pytest.mark.parametrize(("root", "others"), [("os.getpid()", [os.getpid()]), (str(os.getpid()), [])])
+@pytest.mark.parametrize(
+    ("root", "others"), [("os.getpid()", [os.getpid()]), (str(os.getpid()), [])], ids=["another", "ours"]
+)
 def test_other_processes_are_those_outside_a_tree(driver: Path, root: str, others: list[int]) -> None:
     # The program that reads is a child of this test, which is the other process on the card.
     program = f"""
