@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from evaluator.worker.owned import owned_tensors
-from evaluator.worker.targets.cuda import losing
+from evaluator.worker.targets.cuda import graphs, losing
 from evaluator.worker.trees import flatten
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 # Cotangents are drawn from the eighths in [-1, 1] without 0: each is exact in every float dtype down to
 # float8, so a float64 reference receives the very same numbers as a bfloat16 run.
 _COTANGENT_STEPS: Final = 8
-
-# Modes of torch.compile that record CUDA graphs.
-_GRAPH_MODES: Final = ("reduce-overhead", "max-autotune")
 
 _NUMPY_SEED_LIMIT: Final = 2**32
 
@@ -226,10 +223,7 @@ def set_precision(precision: str) -> None:
 
 def uses_cuda_graphs(options: Mapping[str, Any], target: Target) -> bool:
     """Whether these arguments of torch.compile make it record CUDA graphs on this target, which it replays later."""
-    asked = options.get("mode") in _GRAPH_MODES or bool(
-        (options.get("options") or {}).get("triton.cudagraphs")
-    )
-    return asked and target.device.startswith("cuda")
+    return graphs.asks_for_graphs(options) and target.device.startswith("cuda")
 
 
 def begin_step(target: Target | None) -> None:

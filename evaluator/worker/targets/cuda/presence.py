@@ -13,12 +13,21 @@ import os
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from evaluator.worker.targets.cuda import nvml
 from evaluator.worker.targets.cuda.visible import Device, first
 
 _LIMIT_S: Final = 30.0
+_TORCH_LIMIT_S: Final = 120.0
+_BY_TORCH: Final = """
+import json, torch
+found = torch.cuda.get_device_properties(0)
+print(json.dumps({
+    "gpu": found.name, "capability": f"{found.major}.{found.minor}", "uuid": f"GPU-{found.uuid}",
+}))
+"""
 _MODULE: Final = "evaluator.worker.targets.cuda.presence"
 
 
@@ -40,7 +49,7 @@ _found = Present(why="nobody has looked for a GPU")
 
 def begin(path: str | None) -> Present:
     """Look for the GPU once, for this process and those forked from it. ``path``: the controller's file of pynvml; this
-    interpreter's own is taken where it has none."""
+    interpreter's own is taken where it has none, and where that has none CUDA is asked, in a process of its own."""
     import torch
 
     global _path, _found
@@ -50,9 +59,34 @@ def begin(path: str | None) -> Present:
     _path = path
     if torch.version.cuda is None:
         _found = Present(why=f"torch {torch.__version__} is built without CUDA")
+    elif path is None:
+        _found = _by_torch()
     else:
         _found, _ = look(path)
     return _found
+
+
+def _by_torch() -> Present:
+    """The GPU as CUDA itself has it, from an interpreter of its own that ends: slow, and nothing of its conditions, but
+    it needs nothing beside torch."""
+    command = [sys.executable, "-c", _BY_TORCH]
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=_TORCH_LIMIT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Present(why=f"no pynvml is there to ask the driver, and CUDA does not answer: {error}")
+    if asked.returncode != 0:
+        words = (asked.stderr.strip().splitlines() or ["it says nothing"])[-1]
+        return Present(why=f"no pynvml is there to ask the driver, and CUDA has no device: {words}")
+    said = json.loads(asked.stdout)
+    return Present(**said, driver=_kernel_module_version())
+
+
+def _kernel_module_version() -> str | None:
+    """The driver's version, as the kernel tells it."""
+    try:
+        return Path("/sys/module/nvidia/version").read_text().strip()
+    except OSError:
+        return None
 
 
 def found() -> Present:
@@ -62,7 +96,9 @@ def found() -> Present:
 
 def conditions() -> nvml.Snapshot:
     """How the GPU that was found is now, with what runs there besides this process's tree; empty where none was."""
-    return {} if _found.uuid is None else look(_path, uuid=_found.uuid)[1]
+    if _path is None or _found.uuid is None:
+        return {} if _found.uuid is None else {"uuid": _found.uuid}
+    return look(_path, uuid=_found.uuid)[1]
 
 
 def reader() -> nvml.NvmlReader:

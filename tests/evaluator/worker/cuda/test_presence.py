@@ -115,6 +115,19 @@ def test_without_a_driver_the_reason_is_said(tmp_path: Path, pynvml: str) -> Non
     assert found.why == "no NVIDIA driver is there (libnvidia-ml.so.1 is not found)"
 
 
+def test_without_pynvml_cuda_is_asked_by_an_interpreter_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As far as a machine without a card goes: what it says is CUDA's own reason, and this process never asked."""
+    if torch.cuda.is_available():
+        pytest.skip("there is a card here")
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    found = presence.begin(None)
+    assert found.gpu is None
+    assert (found.why or "").startswith("no pynvml is there to ask the driver, and CUDA has no device: ")
+    assert not torch.cuda.is_initialized()
+    assert presence.conditions() == {}
+
+
 @pytest.mark.slow
 def test_a_server_says_which_gpu_it_has_or_why_none(tmp_path: Path, driver: Path, pynvml: str) -> None:
     with Server(Path(sys.executable), tmp_path / "t", tmp_path / "log") as server:

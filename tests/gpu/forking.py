@@ -1,0 +1,75 @@
+"""Stage 1: the process server has no device file open, its child compiles, and measures what a new interpreter does."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from evaluator.worker.processes import descendants
+from tests.gpu.harness import REPOSITORY, Stage, request, results, served, values
+
+PAIRS = 3
+WORKLOAD = "pointwise.silu_gate"
+# The server's own steps without its fork.
+FRESH = """
+import importlib, json, sys
+from evaluator.worker import child, server
+from evaluator.worker.channel import RecordWriter
+for name in server.COMPILER_MODULES:
+    importlib.import_module(name)
+child.run(json.loads(sys.argv[1]), RecordWriter(int(sys.argv[2]), "RECORD"))
+"""
+
+
+def fork_server(stage: Stage) -> None:
+    with served(stage.folder) as server:
+        stage.check(
+            "the server knows the GPU", server.hello.no_gpu is None, server.hello.environment.get("gpu")
+        )
+        stage.number("conditions", server.hello.conditions)
+        described = {one["name"]: one for one in server.describe([], True, "cuda").workloads}
+        bucket = described[WORKLOAD]["buckets"][0]["name"]
+        measured: dict[str, list[float]] = {"forked": [], "fresh": []}
+        for pair in range(PAIRS):
+            for side in ("forked", "fresh") if pair % 2 == 0 else ("fresh", "forked"):
+                asked = request(stage.folder, WORKLOAD, bucket, probe="compile", cache="cold")
+                asked["cache_dir"] = str(stage.folder / f"caches-{pair}-{side}")
+                told = list(server.probe(asked, 120)) if side == "forked" else fresh(asked)
+                measured[side] += values(results(told), "compile.cold_s")
+                if pair == 0 and side == "forked":
+                    stage.number("first forked child", results(told)[0]["facts"])
+        open_files = [name for pid in descendants(os.getpid()) for name in device_files(pid)]
+        stage.check("no process of the server has a device file open", not open_files, open_files)
+    forked, alone = (statistics.median(measured[side]) for side in ("forked", "fresh"))
+    stage.number("compile.cold_s", measured)
+    # Three a side tell no more than that neither is another kind of measurement.
+    stage.near("cold compile, a forked child and a new interpreter", forked, alone, within=0.25)
+
+
+def device_files(pid: int) -> list[str]:
+    """The GPU's files that a process has open."""
+    found = []
+    for link in Path(f"/proc/{pid}/fd").glob("*"):
+        try:
+            target = str(link.readlink())
+        except OSError:
+            continue  # closed meanwhile
+        if target.startswith("/dev/nvidia"):
+            found.append(target)
+    return found
+
+
+def fresh(asked: dict[str, object]) -> list[dict[str, object]]:
+    """Records of a request answered by a new interpreter."""
+    read_fd, write_fd = os.pipe()
+    command = [sys.executable, "-c", FRESH, json.dumps({"op": "probe", **asked}), str(write_fd)]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+    with subprocess.Popen(command, env=environment, pass_fds=(write_fd,), stdout=subprocess.DEVNULL):
+        os.close(write_fd)
+        with os.fdopen(read_fd, "rb") as pipe:
+            lines = [line[7:] for line in pipe.read().split(b"\n") if line.startswith(b"RECORD ")]
+    return [json.loads(line) for line in lines]

@@ -1,0 +1,138 @@
+"""What a stage is given: a folder, the evaluator's command line, checks that are told with their numbers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that must hold, with what was measured of it."""
+
+    what: str
+    good: bool
+    value: Any = None
+
+
+@dataclass
+class Stage:
+    """A running stage. Its checks and numbers are kept as they come, so that a stage that is cut off tells them too."""
+
+    folder: Path
+    tell: Callable[[Record], None]
+    checks: list[Check] = field(default_factory=list)
+
+    def check(self, what: str, good: bool, value: Any = None) -> None:
+        """Note whether something holds; a stage goes on where it does not."""
+        self.checks.append(Check(what, bool(good), value))
+        self.tell({"check": what, "good": bool(good), "value": value})
+
+    def near(self, what: str, ours: float, theirs: float, within: float = 0.03) -> None:
+        """Check that two measurements of one thing agree."""
+        apart = abs(ours - theirs) / theirs
+        self.check(f"{what}: ours within {within:.0%}", apart <= within, {"ours": ours, "theirs": theirs})
+
+    def number(self, what: str, value: Any) -> None:
+        """Keep a number that nothing is asked of."""
+        self.tell({"number": what, "value": value})
+
+    def evaluate(self, *arguments: str, limit_s: float = 90.0, **variables: str) -> list[Record]:
+        """Run ``evaluator run --target cuda`` with these arguments; its records."""
+        path = self.folder / f"records-{len(list(self.folder.glob('records-*')))}.jsonl"
+        command = [sys.executable, "-m", "evaluator", "run", "--records", str(path), *arguments]
+        if "--target" not in arguments:
+            command += ["--target", "cuda"]
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(_paths()), **variables},
+            capture_output=True,
+            text=True,
+            timeout=limit_s,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(arguments)} ended with {done.returncode}: {done.stderr[-2000:]}")
+        return [json.loads(line) for line in path.read_text().splitlines()]
+
+    def source(self, name: str, text: str) -> Path:
+        """A workload file of this stage's own."""
+        path = self.folder / f"{name}.py"
+        path.write_text(text)
+        return path
+
+
+def _paths() -> list[str]:
+    return [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
+
+
+def probes(records: Iterable[Record], probe: str | None = None) -> list[Record]:
+    """Probe records, all or of one kind."""
+    return [one for one in records if one.get("type") == "probe" and probe in (None, one["probe"])]
+
+
+def statuses(records: list[Record]) -> dict[str, str]:
+    """The status of each cell, by workload, bucket and variant."""
+    named = {
+        one["uuid"]: f"{one['workload']} {one['bucket']} [{one['variant']}]"
+        for one in records
+        if one.get("type") == "evaluation"
+    }
+    return {
+        named[one["evaluation"]]: one["status"] for one in records if one.get("type") == "evaluation_finished"
+    }
+
+
+def values(of: Iterable[Record], metric: str) -> list[float]:
+    """Every value of a metric in these probe records, in order."""
+    return [
+        sample["value"]
+        for probe in of
+        for sample in probe.get("samples") or ()
+        if sample["metric"] == metric and sample["value"] is not None
+    ]
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[Any]:
+    """A process server of this interpreter."""
+    from evaluator.control.server_client import Server
+
+    with Server(Path(sys.executable), folder / "temporary", folder / "server.log") as server:
+        yield server
+
+
+def request(folder: Path, workload: str, bucket: str, **more: Any) -> Record:
+    """A probe request on the GPU."""
+    return {
+        "sources": [],
+        "packs": True,
+        "workload": workload,
+        "variant": "default",
+        "target": "cuda",
+        "buckets": [bucket],
+        "seed": 0,
+        "limits": {"time_s": 120, "memory_mb": 60000},
+        "log": str(folder / "child.log"),
+        **more,
+    }
+
+
+def results(answers: Iterable[Record]) -> list[Record]:
+    """The results of a probe; raises RuntimeError where one is not ok."""
+    found = [one for one in answers if one.get("kind") == "result"]
+    bad = [f"{one['probe']}: {one['status']}: {one.get('reason')}" for one in found if one["status"] != "ok"]
+    if bad or not found:
+        raise RuntimeError("; ".join(bad) or "the probe reported nothing")
+    return found
