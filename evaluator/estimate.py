@@ -21,10 +21,11 @@ GUESS_START_S: Final = 8.0
 GUESS_TOOLCHAIN_S: Final = 20.0
 
 # Disk, in MB, likewise: a precompiled C++ header stays for the whole run, caches until nothing needs them, and
-# records with their compressed traces and logs stay for good.
+# records with their compressed logs stay for good, and so do Chrome traces of both modes where they are recorded.
 GUESS_HEADER_MB: Final = 150.0
 GUESS_CACHE_MB: Final = 5.0
 GUESS_RECORD_MB: Final = 0.2
+GUESS_TRACES_MB: Final = 0.5
 
 # Seconds that a probe took for one bucket: (workload, variant, bucket, unit kind).
 History = Mapping[tuple[str, str, str, str], float]
@@ -61,10 +62,11 @@ def estimate(units: Sequence[Unit], environments: int, history: History) -> Esti
             known, guessed = (known + 1, guessed) if is_known else (known, guessed + 1)
             seconds += seconds_of(unit, bucket, history)
     cells = len({(unit.environment, unit.workload, unit.variant, b) for unit in units for b in unit.buckets})
+    profiled = sum(len(unit.buckets) for unit in units if unit.kind == "profile")
     return Estimate(
         seconds=seconds,
         scratch_mb=environments * GUESS_HEADER_MB * needs_toolchain + _most_folders(units) * GUESS_CACHE_MB,
-        results_mb=cells * GUESS_RECORD_MB,
+        results_mb=cells * GUESS_RECORD_MB + profiled * GUESS_TRACES_MB,
         known=known,
         guessed=guessed,
     )

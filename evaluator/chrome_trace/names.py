@@ -25,8 +25,8 @@ _ORIGINS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
 
 
 def short(name: str) -> str:
-    """A function without its return type and parameters, and of its template arguments the first few names that tell it from
-    others: ``at::native::vectorized_elementwise_kernel<CUDAFunctor_add>`` of ``void
+    """A function without its return type, parameters and aten's namespace, and of its template arguments the first few names
+    that tell it from others: ``vectorized_elementwise_kernel<CUDAFunctor_add>`` of ``void
     at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, ...>(int, ...)``. A plain name, and one that
     can't be taken apart, stays as it is."""
     kept: list[str] = []
@@ -50,7 +50,8 @@ def short(name: str) -> str:
     if len(words) != 1 or open_:
         return name
     told = list(dict.fromkeys(_TELLING.findall("".join(arguments))))[:_MOST_TOLD]
-    return words[0].replace("\0", _ANONYMOUS) + (f"<{', '.join(told)}>" if told else "")
+    function = words[0].replace("\0::", "").removeprefix("at::native::").replace("\0", _ANONYMOUS)
+    return function + (f"<{', '.join(told)}>" if told else "")
 
 
 def origin(name: str) -> str | None:

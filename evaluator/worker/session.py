@@ -59,7 +59,7 @@ def eager_ended(eager: BaseException, compiled: BaseException | None, *, returne
 class ProbeSession:
     """One probe process: which workload, how it is compiled, which buckets in which order, and where to report.
 
-    ``codegen`` is the compiler of a card that is not there, on such a target. ``request`` holds what only some probes read: ``cache`` ("cold", "warm" or "cold_serial"), ``mode``, ``timing``, ``trace_dir``.
+    ``codegen`` is the compiler of a card that is not there, on such a target. ``request`` holds what only some probes read: ``cache`` ("cold", "warm" or "cold_serial"), ``mode``, ``timing``, ``trace_dir``, ``profile_dir``.
     """
 
     probe: str

@@ -79,9 +79,9 @@ def test_kernels_have_their_launches_registers_and_spills(opens: Opener, databas
     assert (gemm["from"], gemm["generated"], gemm["spills"]) == ("cuBLAS", "no", None)
     eager = [one for one in found if one["mode"] == "eager"]
     assert [(one["kind"], one["name"], one["generated"]) for one in eager] == [
-        ("kernel", "at::native::vectorized_elementwise_kernel<CUDAFunctor_add>", None),
-        ("kernel", "at::native::vectorized_elementwise_kernel<MulFunctor>", None),
-        ("kernel", "at::native::vectorized_elementwise_kernel<silu_kernel>", None),
+        ("kernel", "vectorized_elementwise_kernel<CUDAFunctor_add>", None),
+        ("kernel", "vectorized_elementwise_kernel<MulFunctor>", None),
+        ("kernel", "vectorized_elementwise_kernel<silu_kernel>", None),
         ("copy", "Memcpy HtoD (Pinned -> Device)", None),
     ]
 

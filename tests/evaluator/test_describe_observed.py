@@ -30,7 +30,7 @@ def test_a_profiled_cell_has_its_launches(tmp_path: Path) -> None:
     assert table[1] == [
         "eager",
         "kernel",
-        "at::native::vectorized_elementwise_kernel",
+        "vectorized_elementwise_kernel",
         "8",
         "0.200",
         "22",

@@ -25,20 +25,20 @@ FLASH = "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 1
     ("name", "expected"),
     [
         ("triton_poi_fused_add_mul_silu_sub_0", "triton_poi_fused_add_mul_silu_sub_0"),
-        (ELEMENTWISE, "at::native::vectorized_elementwise_kernel<CUDAFunctor_add>"),
+        (ELEMENTWISE, "vectorized_elementwise_kernel<CUDAFunctor_add>"),
         (
             "void at::native::vectorized_elementwise_kernel<4, at::native::AUnaryFunctor<float, float, float, "
             "at::native::binary_internal::MulFunctor<float> >, std::array<char*, 2ul> >(int)",
-            "at::native::vectorized_elementwise_kernel<AUnaryFunctor, MulFunctor>",
+            "vectorized_elementwise_kernel<AUnaryFunctor, MulFunctor>",
         ),
         (
             "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl_nocast<at::native::"
             "(anonymous namespace)::silu_kernel(at::TensorIteratorBase&)::{lambda()#1}>(at::TensorIteratorBase&)>(int)",
-            "at::native::elementwise_kernel<gpu_kernel_impl_nocast, silu_kernel, TensorIteratorBase>",
+            "elementwise_kernel<gpu_kernel_impl_nocast, silu_kernel, TensorIteratorBase>",
         ),
         ("void k<c10::BFloat16, int>(c10::BFloat16*)", "k"),
-        (SOFTMAX, "(anonymous namespace)::softmax_warp_forward"),
-        (NATIVE, "at::native::(anonymous namespace)::vectorized_layer_norm_kernel"),
+        (SOFTMAX, "softmax_warp_forward"),
+        (NATIVE, "vectorized_layer_norm_kernel"),
         (FLASH, "pytorch_flash::flash_fwd_kernel"),
         ("ampere_sgemm_128x64_tn", "ampere_sgemm_128x64_tn"),
         # What can't be taken apart stays whole.

@@ -126,6 +126,13 @@ def test_an_estimate_says_what_it_is_made_of() -> None:
     assert some.basis == "1 of 8 figures from earlier runs on this machine, the rest a guess"
 
 
+def test_traces_take_time_and_room_of_their_own() -> None:
+    cells = [Cell("mlp", "h", bucket, "default", "cpu") for bucket in "ab"]
+    without, with_ = (estimate(plan([cells], 1, chrome_traces=asked), 1, {}) for asked in (False, True))
+    assert with_.seconds - without.seconds == pytest.approx(2 * GUESS_S["profile"])
+    assert with_.results_mb > without.results_mb
+
+
 def test_more_replicas_take_more_time_but_no_more_room_for_results() -> None:
     cells = [[Cell("mlp", "h", "a", "default", "cpu")]]
     one, five = estimate(plan(cells, 1), 1, {}), estimate(plan(cells, 5), 1, {})
