@@ -27,6 +27,7 @@ def times(database: Database, record: EvaluationRecord) -> None:
     if parts:
         frame = pd.DataFrame(parts, columns=["phase", "value"])
         st.vega_lite_chart(unchecked(lambda: charts.phases(frame)), key=f"phases-{record.id}")
+    found = found.sort_values("metric", key=lambda names: names.map(theme.metric_order))
     shown = found.assign(
         title=[theme.metric_title(metric) for metric in found["metric"]],
         unit=[theme.metric_unit(metric) for metric in found["metric"]],

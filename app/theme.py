@@ -123,6 +123,11 @@ METRIC_TITLES: Final[dict[str, str]] = {
     "status": "Status",
     "accuracy": "Accuracy",
     "accuracy.rmse_fp64": "Error to float64",
+    "accuracy.eager_rmse_fp64": "Eager's error to float64",
+    "accuracy.max_abs": "Largest difference to eager",
+    "toolchain.header_s": "First C++ build",
+    "eager.host_peak_mb": "Host memory, eager",
+    "compiled.host_peak_mb": "Host memory, compiled",
     "drift": "Outputs against the base",
     "graphs": "Graphs",
     "ops": "Operators",
@@ -207,6 +212,12 @@ def metric_title(metric: str) -> str:
 def metric_unit(metric: str) -> str:
     """The declared unit: ``s``, ``ms``, ``MB``, ``1`` (a plain number), or empty if the metric is unknown."""
     return METRICS.get(metric, ("", ""))[0]
+
+
+def metric_order(metric: str) -> tuple[int, str]:
+    """A key that sorts metrics as they are declared, what is not declared last."""
+    declared = list(METRICS)
+    return (declared.index(metric) if metric in declared else len(declared), metric)
 
 
 def metric_includes(metric: str) -> str:

@@ -17,7 +17,6 @@ from db.queries.why import EvaluationRecord
 from evaluator.report import phrases
 from evaluator.verdicts.findings import CellVerdict, Finding, Moved
 from evaluator.verdicts.sides import Pair, Side
-from evaluator.worker.protocol import METRICS
 
 # In the order in which a compile passes through them.
 PHASES: Final = ("compile.dynamo_s", "compile.aot_autograd_s", "compile.inductor_s", "compile.toolchain_s")
@@ -67,7 +66,7 @@ def metrics(base: EvaluationRecord, candidate: EvaluationRecord, cell: CellVerdi
     judged = {one.metric: one for one in cell.findings}
     ours, theirs = _by_metric(base), _by_metric(candidate)
     rows = []
-    for metric in sorted({*ours, *theirs}, key=_order):
+    for metric in sorted({*ours, *theirs}, key=theme.metric_order):
         one, other, finding = ours.get(metric), theirs.get(metric), judged.get(metric)
         medians = [None if side is None else float(side["median"]) for side in (one, other)]
         rows.append(
@@ -89,12 +88,6 @@ def metrics(base: EvaluationRecord, candidate: EvaluationRecord, cell: CellVerdi
         )
     names = ("metric", "unit", "base", "candidate", "change", "verdict", "replicas", "why", "includes")
     return pd.DataFrame(rows, columns=list(names), dtype="object")
-
-
-def _order(metric: str) -> tuple[int, str]:
-    """Metrics as they are declared, what is not declared last."""
-    declared = list(METRICS)
-    return (declared.index(metric) if metric in declared else len(declared), metric)
 
 
 def _by_metric(record: EvaluationRecord) -> dict[str, Mapping[Any, Any]]:

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from app import theme
-from evaluator.worker.protocol import Status
+from evaluator.worker.protocol import METRICS, Status
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
@@ -103,3 +103,9 @@ def test_status_words_are_readable_in_both_themes(tone: str) -> None:
     on_light, on_dark = theme.STATUS_COLORS[tone]
     assert contrast(on_light, "#FFFFFF") >= 4.5
     assert contrast(on_dark, "#12161C") >= 4.5
+
+
+def test_every_declared_metric_has_a_title_and_a_place() -> None:
+    assert [metric for metric in METRICS if theme.metric_title(metric) == metric] == []
+    assert sorted([*METRICS][::-1], key=theme.metric_order) == [*METRICS]
+    assert theme.metric_order("unheard.of") > theme.metric_order([*METRICS][-1])
