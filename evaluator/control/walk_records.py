@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from evaluator import machine
 from evaluator.control.attempts import Attempt
+from evaluator.control.outcomes import ENDED
 from evaluator.trace.evidence import FACTS, Evidence, Segment, walk_evidence
 from evaluator.trace.log import TraceLog, parse_log, read_log
 
@@ -85,6 +86,17 @@ def _graph(compile_id: str | None) -> str | None:
 def nothing_happened() -> Record:
     """The facts of a bucket that a traced walk ended before: counts are what happened up to the failure, zero."""
     return {name: _NOT_COUNTS.get(name, 0) for name in FACTS}
+
+
+def what_is_known(facts: Record, status: str) -> Record:
+    """The facts of a walk that ended as ``status``, without what only a call that came back can tell.
+
+    A process that was ended while it compiled would have compiled something, or run eager, later: unknown, not no.
+    """
+    if status not in ENDED:
+        return facts
+    nothing = None if facts["nothing_compiled"] else facts["nothing_compiled"]
+    return facts | {"nothing_compiled": nothing, "ran_eager": None}
 
 
 def whole_graph(facts: Record, fullgraph: bool, status: str) -> str:
