@@ -79,9 +79,9 @@ class Estimate:
             (first, what), *more = said
             middle = [f"{count} {ground}" for count, ground in more[:-1]]
             return ", ".join([f"{first} of {total} figures {what}", *middle, f"the rest {more[-1][1]}"])
-        if self.guessed or not said:
-            return "a guess: nothing like it was run on this machine before"
-        return said[0][1]
+        if not said:
+            return "nothing of it can be measured here"
+        return "a guess: nothing like it was run on this machine before" if self.guessed else said[0][1]
 
 
 def estimate(units: Sequence[Unit], environments: int, history: History) -> Estimate:

@@ -154,6 +154,10 @@ def test_traces_take_time_and_room_of_their_own() -> None:
     assert with_.results_mb > without.results_mb
 
 
+def test_an_estimate_of_nothing_guesses_nothing() -> None:
+    assert estimate([], 1, {}).basis == "nothing of it can be measured here"
+
+
 def test_more_replicas_take_more_time_but_no_more_room_for_results() -> None:
     cells = [[Cell("mlp", "h", "a", "default", "cpu")]]
     one, five = estimate(plan(cells, 1), 1, {}), estimate(plan(cells, 5), 1, {})
