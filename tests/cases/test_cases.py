@@ -148,6 +148,32 @@ def test_code_slower_than_eager_is_measured_as_it_is(
     assert min(one["metrics"]["compiled.wall_ms"]["samples"]) >= 2
 
 
+@pytest.mark.parametrize("program", ["fake_of_another_shape", "fake_of_other_strides"])
+def test_what_generated_code_refuses_is_no_error_of_the_compiler(
+    program: str, recorded: dict[str, list[dict[str, Any]]]
+) -> None:
+    (one,) = recorded[program]
+    assert one["reason"] == "the first call raised AssertionError"
+    assert one["facts"]["failed_compiles"] == 0
+    assert one["accuracy"] is None
+
+
+@pytest.mark.parametrize(
+    "program", ["fake_of_another_shape", "fake_of_other_strides", "backend_refuses", "overlapping_write"]
+)
+def test_what_raises_is_counted_up_to_there_and_unknown_beyond(
+    program: str, recorded: dict[str, list[dict[str, Any]]]
+) -> None:
+    for each in recorded[program]:
+        told = {
+            name: each["facts"][name] for name in ("compile_starts", "mutates", "ran_eager", "whole_graph")
+        }
+        assert told == {"compile_starts": 1, "mutates": None, "ran_eager": None, "whole_graph": "untested"}
+        # There was no second walk.
+        assert each["facts"]["second_walk_compile_starts"] is None
+        assert each["facts"]["second_walk_compiles"] is None
+
+
 @pytest.mark.parametrize("program", ["fake_of_whole_numbers", "fake_of_fractions"])
 def test_what_a_false_dtype_gives_is_wrong_in_silence_and_measured_to_the_end(
     program: str, recorded: dict[str, list[dict[str, Any]]]
