@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from evaluator.budget import Choice, Group, choose
 from evaluator.errors import UserError
-from evaluator.estimate import History, duration, seconds_of
+from evaluator.estimate import Figures, History, duration
 from evaluator.plan import Unit
 
 
@@ -75,11 +75,13 @@ def fit(
 
 
 def _groups(units: Sequence[Unit], history: History, sides: int) -> list[Group]:
+    figures = Figures(history)
     seconds: dict[tuple[str, str], dict[str, float]] = {}
     for unit in units:
         group = seconds.setdefault((unit.workload, unit.variant), {})
         for bucket in unit.buckets:
-            group[bucket] = group.get(bucket, 0.0) + sides * seconds_of(unit, bucket, history)
+            spent, _ = figures.seconds(unit, bucket)
+            group[bucket] = group.get(bucket, 0.0) + sides * spent
     return [
         Group(workload, variant, next(iter(buckets.values())), sum(buckets.values()))
         for (workload, variant), buckets in seconds.items()

@@ -12,7 +12,10 @@ from evaluator.printable import flat, printable
 from evaluator.verdicts.reproducible import SHOWN_ON_CPU, why_not
 from evaluator.verdicts.words import is_codegen
 
-_DRIVER: Final = Path(__file__).parent / "worker" / "repro.py"
+_WORKER: Final = Path(__file__).parent / "worker"
+# In this order: the second imports the first, which the script has no need to.
+_DRIVER: Final = ("repro_float64.py", "repro.py")
+_IMPORTS_DRIVER: Final = re.compile(r"^from evaluator\.worker\.repro_float64 import .*\n", re.MULTILINE)
 # A source that could not be cut out of its file brings the file whole, with its registration.
 _IMPORTS_OURS: Final = re.compile(r"^\s*(from|import) workloads\b", re.MULTILINE)
 OURS: Final = " and this project's folder on PYTHONPATH (the source registers itself with `workloads`)"
@@ -123,7 +126,7 @@ def script(document: dict[str, Any], name: str = "repro.py") -> str:
             f"repro_os.environ[{key!r}] = {value!r}\n" for key, value in declared.items() if value is not None
         ),
         source=_without_future(workload["source"]),
-        driver=_without_future(_DRIVER.read_text()),
+        driver="\n\n\n".join(_without_future(_driver(name)) for name in _DRIVER),
         own_options=_OWN_OPTIONS if document["variant"] == PLAIN_VARIANT else "",
         spec=json.dumps(spec, indent=1, sort_keys=True),
     )
@@ -132,6 +135,10 @@ def script(document: dict[str, Any], name: str = "repro.py") -> str:
 def registers_itself(source: str) -> bool:
     """Whether a source is a whole file that imports `workloads` and so needs this project."""
     return _IMPORTS_OURS.search(source) is not None
+
+
+def _driver(name: str) -> str:
+    return _IMPORTS_DRIVER.sub("", (_WORKER / name).read_text())
 
 
 def _without_future(text: str) -> str:

@@ -25,6 +25,7 @@ _CARRIED: Final = (
     "evaluator/trace/kernels.py",
     "evaluator/trace/normalise.py",
     "evaluator/verdicts/ratio.py",
+    "evaluator/worker/repro_float64.py",
     "evaluator/worker/repro.py",
     "evaluator/worker/ab_measure.py",
 )

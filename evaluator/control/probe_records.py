@@ -18,6 +18,7 @@ from evaluator.control.walk_records import (
     ran_eager,
     read_evidence,
     trace_file,
+    what_is_known,
     whole_graph,
 )
 from evaluator.plan import ProbeKey
@@ -186,6 +187,7 @@ def _add_evidence(record: Record, attempt: Attempt, bucket: str, files: Files) -
         found["facts"].pop("traced_phases", None)
     record["facts"] |= found["facts"]
     record["facts"]["ran_eager"] = ran_eager(bucket, regions, evidence)
+    record["facts"] = what_is_known(record["facts"], record["status"])
     record["facts"]["whole_graph"] = whole_graph(record["facts"], files.fullgraph, record["status"])
     record["artifacts"] += found["artifacts"]
     for name in ("breaks", "recompile_reasons", "kernels"):

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from evaluator import machine
 from evaluator.control.attempts import Attempt
+from evaluator.control.outcomes import ENDED, FAILED
 from evaluator.trace.evidence import FACTS, Evidence, Segment, walk_evidence
 from evaluator.trace.log import TraceLog, parse_log, read_log
 
@@ -87,17 +88,31 @@ def nothing_happened() -> Record:
     return {name: _NOT_COUNTS.get(name, 0) for name in FACTS}
 
 
+def what_is_known(facts: Record, status: str) -> Record:
+    """The facts of a walk that ended as ``status``, without what only calls that came back can tell.
+
+    What raised did not go on in eager, and did not compile to the end either. A process that was ended while it
+    compiled might have made a graph yet: that it made none is unknown too.
+    """
+    if status not in FAILED:
+        return facts
+    known = facts | {"ran_eager": None}
+    if status in ENDED and facts["nothing_compiled"]:
+        known["nothing_compiled"] = None
+    return known
+
+
 def whole_graph(facts: Record, fullgraph: bool, status: str) -> str:
     """Whether the whole call is one graph: yes, no, or untested.
 
     Only ``fullgraph=True`` tests it, by refusing anything else. Without it a break, a frame left to eager or a call
-    of which nothing was compiled says no, and their absence proves nothing.
+    that came back with nothing compiled says no, and their absence proves nothing.
     """
     if fullgraph:
         return {"ok": "yes", "compile_error": "no"}.get(status, "untested")
-    if facts.get("graph_breaks") or facts.get("skipped_frames") or facts.get("nothing_compiled"):
+    if facts.get("graph_breaks") or facts.get("skipped_frames"):
         return "no"
-    return "untested"
+    return "no" if facts.get("nothing_compiled") and status not in FAILED else "untested"
 
 
 def ran_eager(bucket: str, regions: Sequence[str] | None, evidence: Mapping[str, Evidence]) -> str | None:

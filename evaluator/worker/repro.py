@@ -1,7 +1,7 @@
 """The part of a reproduction script that runs the workload and prints what happens beside what was recorded.
 
-`python -m evaluator repro` puts the text of this module below the workload's own source, so it uses torch and
-the standard library only, and every name of its own begins with ``repro_``: the workload's may be anything.
+`python -m evaluator repro` puts the text of this module and of `repro_float64` below the workload's own source, so
+they use torch and the standard library only, and every name of its own begins with ``repro_``: the workload's may be anything.
 It repeats the calls of the accuracy probe and of the walk: every bucket up to the one in question, in order,
 fresh inputs from the seed before each call, a build of its own for each mode.
 """
@@ -19,6 +19,8 @@ import types
 from typing import Any
 
 import torch
+
+from evaluator.worker.repro_float64 import repro_in_float64
 
 
 def repro_main(spec: dict[str, Any], build: Any, inputs: Any) -> None:
@@ -122,7 +124,8 @@ class ReproSession:
         for parameter in parameters.values():
             parameter.grad = None
         keep = training or self.spec["grad"]
-        with contextlib.nullcontext() if keep else torch.no_grad():
+        grad = contextlib.nullcontext() if keep else torch.no_grad()
+        with grad, repro_in_float64() if mode == "float64" else contextlib.nullcontext():
             output = called(*args, **kwargs)
             leaves = repro_tensors(output)
             if training:

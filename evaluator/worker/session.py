@@ -129,7 +129,10 @@ class ProbeSession:
                     eager, error if stage in _COMPILED_STAGES else None
                 )
         info = describe_error(error)
-        return Ended(status_of(error, stage), f"{stage} raised {info.get('type')}", info)
+        status = status_of(error, stage)
+        # The first call compiles and runs: what did not come from the compiler came from what it made.
+        where = "the first call" if stage == "compile" and status == "runtime_error" else stage
+        return Ended(status, f"{where} raised {info.get('type')}", info)
 
     def _beyond_target(self, error: BaseException) -> Ended | None:
         """Where code is generated for a card that is not there: what a workload that asks for the card itself is told."""

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class BucketWalk:
-    """What the walk saw of one bucket."""
+    """What the walk saw of one bucket. ``compiles``: starts in the first and the second walk, None for one it never
+    came to; ``mutates``: paths of arguments that its first call changed, None if that did not return."""
 
     bucket: Bucket
     status: str = "ok"
@@ -23,13 +24,17 @@ class BucketWalk:
     stage: str | None = None
     error: Any = None
     first_call_s: float | None = None
-    compiles: list[int] = field(default_factory=lambda: [0, 0])
-    mutates: list[str] = field(default_factory=list)
+    compiles: list[int | None] = field(default_factory=lambda: [None, None])
+    mutates: list[str] | None = None
     # Compile ids of what ran and holds a graph.
     regions: list[str] | None = None
     attention: list[dict[str, Any]] = field(default_factory=list)
     # What became of CUDA graphs in its visits, on such a target.
     cuda_graphs: dict[str, Any] | None = None
+
+    def count(self, walk: int, compiles: int) -> None:
+        """Add the compiles that started in one more call of this walk (1 or 2)."""
+        self.compiles[walk - 1] = (self.compiles[walk - 1] or 0) + compiles
 
     def fail(self, ended: Ended, stage: str) -> None:
         self.status, self.reason, self.error, self.stage = ended.status, ended.reason, ended.error, stage

@@ -86,6 +86,10 @@ def test_a_source_that_ends_the_process_that_loads_it_takes_no_other_with_it(tmp
         ({}, True, "timeout", "untested"),
         ({"graph_breaks": 1}, False, "ok", "no"),
         ({"graph_breaks": 0, "nothing_compiled": True}, False, "ok", "no"),
+        # A backend that refused the one graph there was, or never came back, says nothing of the rest.
+        ({"graph_breaks": 0, "nothing_compiled": True}, False, "compile_error", "untested"),
+        ({"graph_breaks": 0, "nothing_compiled": True}, False, "timeout", "untested"),
+        ({"graph_breaks": 1, "nothing_compiled": True}, False, "compile_error", "no"),
         # One graph and no break: nothing refused it, and nothing tested it.
         ({"graph_breaks": 0, "graphs": 1}, False, "ok", "untested"),
     ],

@@ -51,6 +51,36 @@ WORKLOADS = {
         def inputs(bucket):
             return (torch.randn(bucket["n"]),), {}
     """,
+    "norms": """
+        import torch
+        BUCKETS = [{"n": 8}]
+        COMPILE = {"backend": "aot_eager"}
+        class Norm(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = torch.nn.Parameter(torch.linspace(0.5, 1.5, 64))
+            def forward(self, x):
+                wide = x.to(torch.float32)
+                return self.weight * (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + 1e-6))
+        def build():
+            return Norm()
+        def inputs(bucket):
+            return (torch.randn(bucket["n"], 64),), {}
+    """,
+    "weighs": """
+        import torch
+        BUCKETS = [{"n": 8}]
+        COMPILE = {"backend": "aot_eager"}
+        TRAINING = True
+        def build():
+            def weigh(x):
+                with torch.autocast("cpu", enabled=False):
+                    angle = torch.arange(x.shape[-1]).float().cos()
+                return x.softmax(-1, dtype=torch.float32) * angle
+            return weigh
+        def inputs(bucket):
+            return (torch.randn(bucket["n"], 33, requires_grad=True),), {}
+    """,
     "wrong": """
         from __future__ import annotations
         import torch
@@ -160,6 +190,22 @@ def test_an_accuracy_failure_is_shown_again_with_its_figures(database: Path, tmp
         here, said = row(output, name)
         assert float(here) == pytest.approx(float(said), rel=1e-6), name
     assert float(row(output, "max_abs")[0]) == pytest.approx(0.01, rel=1e-4)
+
+
+@pytest.mark.parametrize("workload", ["norms", "weighs"])
+def test_a_cast_inside_is_no_part_of_the_float64_reference(
+    workload: str, database: Path, tmp_path: Path
+) -> None:
+    evaluation = recorded(database, workload, "n=8")
+    series = evaluation["accuracy_series"]["default"]
+    assert (series["verdict"], series["details"]["reference"]) == ("pass", "float64")
+    output = reproduce(database, evaluation, tmp_path)
+    for name in ("rmse_fp64", "eager_rmse_fp64"):
+        here, there = row(output, name)
+        # Single precision rounds: an error of zero would be that of a reference that rounds as eager does.
+        assert float(here) == pytest.approx(float(there), rel=1e-9)
+        assert 1e-9 < float(here) < 1e-6
+    assert output.splitlines()[-1] == "as recorded"
 
 
 def test_an_evaluation_that_is_not_there_is_one_sentence(database: Path) -> None:

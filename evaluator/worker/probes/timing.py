@@ -49,7 +49,7 @@ _WITHOUT_DEVICE: Final = dict.fromkeys(_MODES, Qualities(missing=dict.fromkeys(D
 
 def run(session: ProbeSession, compiled: Any, walks: list[BucketWalk], count: CompileCount) -> None:
     """Time each walked bucket and report a ``timing`` result for it."""
-    unstable = sum(walk.compiles[1] for walk in walks)
+    unstable = sum(walk.compiles[1] or 0 for walk in walks)
     eager: Any = None
     why = None
     if unstable:

@@ -102,7 +102,7 @@ def _visit(
     """One visit of a bucket: its calls, each with fresh inputs, each ready before the next begins."""
     bucket = walk.bucket
     for call in range(session.calls):
-        stage = "inputs"
+        stage, before = "inputs", count.total
         try:
             session.stage(stage, bucket)
             args, kwargs = session.inputs(bucket)
@@ -115,11 +115,13 @@ def _visit(
             calling.call(session.workload, compiled, args, kwargs, seed=session.seed, target=session.target)
             elapsed = time.perf_counter() - started
         except WORKLOAD_ERRORS as error:
+            # Eager is asked next whether it raises too, and may compile something itself (torch.cond does).
+            walk.count(number, count.total - before)
             walk.fail(session.ended(bucket, error, stage), stage)
             return
         finally:
             walking.note_generated(session, walk)
-        walk.compiles[number - 1] += count.total - before
+        walk.count(number, count.total - before)
         if number == 1 and call == 0:
             walk.first_call_s = elapsed
             walk.mutates = [

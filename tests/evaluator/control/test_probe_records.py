@@ -173,6 +173,32 @@ def test_a_traced_process_that_wrote_no_log_did_nothing(tmp_path: Path) -> None:
     assert record["artifacts"] == []
 
 
+@pytest.mark.parametrize(
+    ("status", "regions", "told"),
+    [
+        # The process was ended while it compiled.
+        ("timeout", None, (None, None, "untested")),
+        ("crashed", None, (None, None, "untested")),
+        ("out_of_memory", None, (None, None, "untested")),
+        # The call raised: there was no graph, and no eager run in its place.
+        ("compile_error", None, (True, None, "untested")),
+        ("runtime_error", None, (True, None, "untested")),
+        # The call came back.
+        ("ok", [], (True, "all", "no")),
+    ],
+)
+def test_only_calls_that_came_back_tell_what_ran(
+    tmp_path: Path, status: str, regions: list[str] | None, told: tuple[bool | None, str | None, str]
+) -> None:
+    attempt = attempt_with(tmp_path / "none", trace_folder=tmp_path)
+    attempt.segments = [{"bucket": "a", "walk": 1, "call": 0, "start": 0}]
+    reported = {} if regions is None else {"regions": regions}
+    settled = Settled({"probe": "walk", "bucket": "a", "status": status, "facts": reported}, attempt)
+    facts = probe_record("r", "e", (0, "walk", None), settled, collect([attempt], (), False))["facts"]
+    assert facts["graphs"] == 0
+    assert (facts["nothing_compiled"], facts["ran_eager"], facts["whole_graph"]) == told
+
+
 def test_a_trace_becomes_facts_and_an_artifact(tmp_path: Path) -> None:
     import gzip
 

@@ -8,10 +8,11 @@ import pytest
 
 from evaluator.control.progress import Progress, time_left
 from evaluator.estimate import GUESS_S, duration, estimate
-from evaluator.plan import Unit, plan
+from evaluator.plan import Unit, UnitKind, plan
 from evaluator.selection import Cell
 
 UNITS = plan([[Cell("mlp", "h", bucket, "default", "cpu") for bucket in ("a", "b")]], 1)
+KINDS: tuple[UnitKind, ...] = ("compile", "walk", "accuracy", "memory")
 
 
 class Clock:
@@ -114,16 +115,36 @@ def test_an_estimate_says_what_it_is_made_of() -> None:
     nothing = estimate(UNITS, 1, {})
     assert nothing.basis.startswith("a guess")
     assert nothing.known == 0
-    kinds = ("compile", "walk", "accuracy", "memory")
-    history = {("mlp", "default", bucket, kind): 10.0 for bucket in "ab" for kind in kinds}
+    history = {("mlp", "default", bucket, kind): 10.0 for bucket in "ab" for kind in KINDS}
     everything = estimate(UNITS, 1, history)
     assert everything.basis == "from earlier runs on this machine"
     # Eight bucket visits of 10 s; what differs from the guess is these alone.
     assert nothing.seconds - everything.seconds == pytest.approx(
-        2 * sum(GUESS_S[kind] for kind in kinds) - 80.0
+        2 * sum(GUESS_S[kind] for kind in KINDS) - 80.0
     )
-    some = estimate(UNITS, 1, {("mlp", "default", "a", "walk"): 10.0})
-    assert some.basis == "1 of 8 figures from earlier runs on this machine, the rest a guess"
+
+
+def test_a_bucket_without_a_past_takes_what_its_neighbours_took() -> None:
+    nothing = estimate(UNITS, 1, {})
+    one = estimate(UNITS, 1, {("mlp", "default", "a", "walk"): 10.0})
+    assert one.basis == (
+        "1 of 8 figures from earlier runs on this machine, 1 from other buckets of the same workloads, the rest a guess"
+    )
+    assert one.seconds - nothing.seconds == pytest.approx(2 * (10.0 - GUESS_S["walk"]))
+    # Neither bucket was run, and three others were: the median of 2, 3 and 40.
+    others = {
+        ("mlp", "default", str(seconds), kind): seconds for seconds in (2.0, 40.0, 3.0) for kind in KINDS
+    }
+    near = estimate(UNITS, 1, others)
+    assert near.basis == "from other buckets of the same workloads"
+    assert near.seconds - nothing.seconds == pytest.approx(8 * 3.0 - 2 * sum(GUESS_S[kind] for kind in KINDS))
+    half = estimate(UNITS, 1, {("mlp", "default", "a", kind): 10.0 for kind in KINDS})
+    assert half.basis == (
+        "4 of 8 figures from earlier runs on this machine, the rest from other buckets of the same workloads"
+    )
+    # Another variant, or another workload, is no neighbour.
+    far = estimate(UNITS, 1, {("mlp", "dynamic", "a", "walk"): 10.0, ("cnn", "default", "a", "walk"): 10.0})
+    assert far == nothing
 
 
 def test_traces_take_time_and_room_of_their_own() -> None:
@@ -131,6 +152,10 @@ def test_traces_take_time_and_room_of_their_own() -> None:
     without, with_ = (estimate(plan([cells], 1, chrome_traces=asked), 1, {}) for asked in (False, True))
     assert with_.seconds - without.seconds == pytest.approx(2 * GUESS_S["profile"])
     assert with_.results_mb > without.results_mb
+
+
+def test_an_estimate_of_nothing_guesses_nothing() -> None:
+    assert estimate([], 1, {}).basis == "nothing of it can be measured here"
 
 
 def test_more_replicas_take_more_time_but_no_more_room_for_results() -> None:
