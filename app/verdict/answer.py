@@ -44,7 +44,7 @@ def box(database: Database, found: Compared) -> None:
 
 
 def cards(found: Compared) -> None:
-    """Correctness, latency, cold compile, graphs, memory, each over the cells that both sides have."""
+    """Correctness, calls, cold compile, graphs, memory, each over the cells that both sides have."""
     made = verdict_cards.cards(found.verdicts)
     with st.container(key="cards"):
         columns = st.columns(len(made))

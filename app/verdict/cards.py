@@ -1,4 +1,4 @@
-"""The five cards of a comparison: correctness, latency, compile, graphs, memory. Pure.
+"""The five cards of a comparison: correctness, calls, compile, graphs, memory. Pure.
 
 Every aggregate is over the cells that both sides have, and says how many those are.
 """
@@ -16,7 +16,7 @@ from evaluator.verdicts.wording import size
 from evaluator.verdicts.words import BAD
 
 # The time of a call: on the device where the device's clock was read, else of the whole.
-LATENCY: Final = ("compiled.stream_ms", "compiled.wall_ms")
+CALL: Final = ("compiled.stream_ms", "compiled.wall_ms")
 COLD: Final = ("compile.cold_s",)
 WARM: Final = ("compile.warm_cache_s",)
 MEMORY: Final = ("compile.host_peak_mb",)
@@ -40,7 +40,7 @@ def cards(verdicts: Verdicts) -> tuple[Card, ...]:
         return (correctness(cells), moved(cells), spills(cells), refused(cells), graphs(cells))
     return (
         correctness(cells),
-        ratio_card("Compiled call", of_metric(cells, LATENCY), "latency"),
+        ratio_card("Compiled call", of_metric(cells, CALL), "time of a compiled call"),
         cold(cells),
         graphs(cells),
         ratio_card("Compile memory", of_metric(cells, MEMORY), "peak host memory of a compile"),

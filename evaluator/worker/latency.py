@@ -11,10 +11,10 @@ import torch
 from evaluator.worker import calling
 from evaluator.worker.calling import WorkloadError
 from evaluator.worker.protocol import Sample
+from evaluator.worker.rounds import VOID, Rounds
 from evaluator.worker.session import ProbeSession
 from evaluator.worker.sides import Side
 from evaluator.worker.trees import flatten
-from evaluator.worker.walked import CompileCount
 from workloads.records import Target
 
 if TYPE_CHECKING:
@@ -26,10 +26,9 @@ _WARM: Final = 3
 _TIMED: Final = 20
 
 
-def measure(
-    session: ProbeSession, bucket: Bucket, sides: Sequence[Side], count: CompileCount
-) -> list[Sample]:
-    """A sample a request and side, in turns; none where the workload serves no request.
+def measure(session: ProbeSession, bucket: Bucket, sides: Sequence[Side], rounds: Rounds) -> list[Sample]:
+    """A sample a request and side, in turns, qualified as ``rounds`` qualifies a round; none where the workload serves no
+    request.
 
     Raises WorkloadError where ``request`` returned before its output was on the host.
     """
@@ -40,14 +39,14 @@ def measure(
     for number in range(-_WARM, _TIMED):
         for side in sides if number % 2 == 0 else reversed(sides):
             inputs = calling.make_inputs(session.workload, bucket, host, session.seed)
-            before = count.total
+            compiles, before = rounds.count.total, rounds.state()
             with side.ready():
                 seconds = _serve(session, side, inputs)
             if number >= 0:
-                void = ["compiled_in_region"] if count.total != before else []
-                value = None if void else seconds * 1e3
+                void = [VOID] if rounds.count.total != compiles else []
+                value, flags = None if void else seconds * 1e3, [*void, *rounds.judge(before, rounds.state())]
                 samples.append(
-                    {"metric": f"{side.mode}.{METRIC}", "round": number, "value": value, "flags": void}
+                    {"metric": f"{side.mode}.{METRIC}", "round": number, "value": value, "flags": flags}
                 )
     return samples
 

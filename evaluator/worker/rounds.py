@@ -18,7 +18,7 @@ from evaluator.worker.walked import CompileCount
 _PARTS: Final = {"wall_ms": "wall_s", "cpu_ms": "cpu_s", "host_ms": "host_s", "stream_ms": "stream_s"}
 # Those that only a device has which goes on after a call returned.
 DEVICE_PARTS: Final = ("host_ms", "stream_ms")
-_VOID: Final = "compiled_in_region"
+VOID: Final = "compiled_in_region"
 # A process whose middle half of rounds spreads over more than this part of their median tells little by it.
 _NOISY_SPREAD: Final = 0.2
 _LEAST_ROUNDS_TO_JUDGE: Final = 4
@@ -70,12 +70,20 @@ class Rounds:
                         interval = self.timer.batch(partial(side.submit, inputs), side.streams)
                 finally:
                     gc.enable()
-                void = (_VOID,) if self.count.total != compiles else ()
+                void = (VOID,) if self.count.total != compiles else ()
                 held = (*void, *interval.flags, *self.judge(before, self.state()))
                 samples += self._samples(side.mode, number, interval, qualities[side.mode], held)
         for side in sides:
             samples += missing((side.mode,), qualities[side.mode].missing)
         return _noise_marked(samples, [side.mode for side in sides])
+
+    def warm(self, side: Side, seconds: float) -> None:
+        """Batches back to back until the device has worked for so long: calls one by one leave it idle in between, and
+        its clock low."""
+        spent = 0.0
+        while spent < seconds:
+            with side.ready():
+                spent += self.timer.batch(partial(side.submit, self.inputs(side)), side.streams).wall_s
 
     def _samples(
         self, mode: str, number: int, interval: Interval, quality: Qualities, flags: Sequence[str]
@@ -85,7 +93,7 @@ class Rounds:
             {
                 "metric": f"{mode}.{name}",
                 "round": number,
-                "value": None if _VOID in flags else getattr(interval, part) * 1e3 / self.repeats,
+                "value": None if VOID in flags else getattr(interval, part) * 1e3 / self.repeats,
                 "flags": [*flags, *quality.flags.get(name, ())],
             }
             for name, part in _PARTS.items()

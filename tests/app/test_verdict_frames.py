@@ -153,7 +153,7 @@ def test_geometric_mean_is_over_cells_that_both_sides_have() -> None:
     assert (card.value, card.detail) == ("×1.000", "3 cells · ▲ 1 worse · ▼ 1 better · ? 1 open")
 
 
-def test_the_time_on_the_device_is_the_latency_where_there_is_one() -> None:
+def test_the_time_on_the_device_stands_for_a_call_where_there_is_one() -> None:
     both = cell("a", "n=1", time(1.5, "regressed", metric="compiled.stream_ms"), time(1.0, "unchanged"))
     assert verdict_cards.cards(whole(both))[1].value == "×1.500"
 
@@ -164,11 +164,13 @@ def test_nothing_compared_is_no_number() -> None:
 
 def test_a_ratio_of_which_nothing_is_settled_is_no_headline() -> None:
     open_ = [time(0.5, "inconclusive"), time(0.5, "inconclusive")]
-    card = verdict_cards.ratio_card("Compiled call", open_, "latency")
+    card = verdict_cards.ratio_card("Compiled call", open_, "time of a compiled call")
     assert card.value == "? open"
     assert "2 cells, none settled" in card.detail
     # One that is settled makes it a result, with how many are not.
-    card = verdict_cards.ratio_card("Compiled call", [*open_, time(0.5, "improved")], "latency")
+    card = verdict_cards.ratio_card(
+        "Compiled call", [*open_, time(0.5, "improved")], "time of a compiled call"
+    )
     assert "0.5" in card.value and "2 open" in card.detail
 
 

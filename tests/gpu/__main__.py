@@ -36,10 +36,18 @@ def main() -> int:
         return run_one(arguments.run)
     wanted = arguments.only or list(STAGES)
     if arguments.list:
-        for number in wanted:
+        for number in STAGES:
             name, limit_s, _ = STAGES[number]
             print(f"{number:2} {name} (at most {limit_s:.0f} s)")
         return 0
+    unknown = [number for number in wanted if number not in STAGES]
+    if unknown:
+        parser.error(f"there is no stage {unknown[0]}: they are 1 to {max(STAGES)}")
+    if arguments.out:
+        try:
+            arguments.out.open("a").close()
+        except OSError as error:
+            parser.error(f"{arguments.out} can't be written: {error.strerror}")
     ends = time.monotonic() + WHOLE_S
     about = what_is_here()
     bad = 0

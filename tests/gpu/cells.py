@@ -36,17 +36,25 @@ def equal_sides(stage: Stage) -> None:
 
 
 def graphs(stage: Stage) -> None:
-    """Replay, skip, another recording, and the pools that hold them."""
+    """Recorded, recorded again, skipped with a reason, and the pools that hold them."""
     source = stage.source("graphs", SKIPPED)
     replayed = stage.evaluate(
-        WORKLOAD, "--variants", "reduce-overhead", "--buckets", "rows=48*", "--timeout", "40", limit_s=45
+        WORKLOAD, "--variants", "reduce-overhead", "--buckets", "rows=48*", "--timeout", "25", limit_s=25
     )
     facts = [one["facts"].get("cuda_graphs") for one in probes(replayed, "walk")]
     stage.check("a plain workload is captured", bool(facts) and all(one["captured"] for one in facts), facts)
+    stage.number("recorded again", [one.get("rerecorded") for one in facts])
     pools = values(probes(replayed, "memory"), "compiled.device_private_pools_mb")
     stage.check("its graphs have a private pool", any(pools), pools)
     skipped = stage.evaluate(
-        "--no-packs", "--workloads", str(source), "--variants", "reduce-overhead", limit_s=45
+        "--no-packs",
+        "--workloads",
+        str(source),
+        "--variants",
+        "reduce-overhead",
+        "--timeout",
+        "20",
+        limit_s=20,
     )
     facts = [one["facts"].get("cuda_graphs") for one in probes(skipped, "walk")]
     stage.check(
@@ -72,7 +80,7 @@ def inputs(bucket):
 
 def embedding_bag(stage: Stage) -> None:
     """What eager does not repeat bit for bit is no failure; and every counter of memory has a number."""
-    records = stage.evaluate("embedding.bag", "--max-buckets", "2", "--timeout", "35", limit_s=38)
+    records = stage.evaluate("embedding.bag", "--max-buckets", "1", "--timeout", "25", limit_s=30)
     found = statuses(records)
     stage.check("no cell failed", set(found.values()) <= {"ok", "not_comparable"}, found)
     judged = [one.get("accuracy") for one in probes(records, "accuracy")]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +16,8 @@ from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 Record = dict[str, Any]
+# For an interrupted run to write what it has.
+_LAST_WORDS_S = 8.0
 
 
 @dataclass(frozen=True)
@@ -48,23 +52,33 @@ class Stage:
         self.tell({"number": what, "value": value})
 
     def evaluate(self, *arguments: str, limit_s: float = 90.0, **variables: str) -> list[Record]:
-        """Run ``evaluator run --target cuda`` with these arguments; its records."""
+        """Run ``evaluator run --target cuda`` with these arguments; its records.
+
+        A run that comes to no end within ``limit_s`` is interrupted, as by Ctrl-C: what it has recorded by then is given,
+        and a check says that it is not all.
+        """
         path = self.folder / f"records-{len(list(self.folder.glob('records-*')))}.jsonl"
         command = [sys.executable, "-m", "evaluator", "run", "--records", str(path), *arguments]
         if "--target" not in arguments:
-            command += ["--target", "cuda"]
-        done = subprocess.run(
-            command,
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(_paths()), **variables},
-            capture_output=True,
-            text=True,
-            timeout=limit_s,
-            check=False,
-        )
-        if done.returncode != 0:
-            raise RuntimeError(f"{' '.join(arguments)} ended with {done.returncode}: {done.stderr[-2000:]}")
-        return [json.loads(line) for line in path.read_text().splitlines()]
+            command += ["--target", "cuda", "--no-chrome-traces"]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_paths()), **variables}
+        with subprocess.Popen(
+            command, cwd=self.folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as process:  # fmt: skip
+            try:
+                _, errors = process.communicate(timeout=limit_s)
+                ended = True
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGINT)
+                _, errors = process.communicate(timeout=_LAST_WORDS_S)
+                ended = False
+        if ended and process.returncode != 0:
+            raise RuntimeError(f"{' '.join(arguments)} ended with {process.returncode}: {errors[-2000:]}")
+        records = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        if not ended:
+            done = sum(one.get("type") == "evaluation_finished" for one in records)
+            self.check(f"{' '.join(arguments)}: all within {limit_s:.0f} s", False, f"{done} cells ended")
+        return records
 
     def source(self, name: str, text: str) -> Path:
         """A workload file of this stage's own."""
@@ -127,6 +141,34 @@ def request(folder: Path, workload: str, bucket: str, **more: Any) -> Record:
         "log": str(folder / "child.log"),
         **more,
     }
+
+
+def walked(folder: Path, server: Any, workloads: Iterable[str], ends: float) -> dict[str, dict[str, str]]:
+    """Triton kernels of each workload's first bucket: body hash by name, from one traced walk; only those whose walk was
+    begun before ``ends`` (``time.monotonic``)."""
+    from evaluator.trace.evidence import Segment, walk_evidence
+    from evaluator.trace.log import read_log
+
+    described = {one["name"]: one for one in server.describe([], True, "cuda").workloads}
+    found: dict[str, dict[str, str]] = {}
+    for name in workloads:
+        if time.monotonic() > ends:
+            break
+        bucket = described[name]["buckets"][0]["name"]
+        traces = folder / f"trace-{name}"
+        asked = request(folder, name, bucket, probe="walk", trace_dir=str(traces))
+        asked["cache_dir"] = str(folder / f"caches-{name}")
+        told = list(server.probe(asked, 60))
+        results(told)
+        segments = [
+            Segment(one["bucket"], one["walk"], one["call"], one["start"])
+            for one in told
+            if one.get("kind") == "segment"
+        ]
+        evidence = walk_evidence(read_log(next(traces.glob("*.log"))), segments, sources=[], fullgraph=False)
+        kernels = evidence[bucket].as_dict()["kernels"]
+        found[name] = {one["name"]: one["source_hash"] for one in kernels if one["kind"] == "triton"}
+    return found
 
 
 def results(answers: Iterable[Record]) -> list[Record]:

@@ -92,6 +92,8 @@ def _time(session: ProbeSession, walk: BucketWalk, eager: Any, compiled: Any, co
         if isinstance(timer, DeviceTimer):
             state, unread = device_state()
             rounds = replace(rounds, state=state, judge=judged)
+            for side in sides:
+                rounds.warm(side, plan["warmup_ms"] / 1e3)
             qualities, busy = looked_at(timer, sides, rounds)
             on_device = {"busy": busy, "conditions_unread": unread}
         # What lives now is not looked at again: a collection between rounds would walk torch's whole heap each time.
@@ -100,7 +102,7 @@ def _time(session: ProbeSession, walk: BucketWalk, eager: Any, compiled: Any, co
         samples = rounds.measure(sides, plan["rounds"], qualities)
         if isinstance(timer, DeviceTimer):
             samples += flushed(timer, sides, rounds, plan["rounds"], qualities)
-        samples += latency.measure(session, bucket, sides, count)
+        samples += latency.measure(session, bucket, sides, rounds)
     status, reason = "ok", None
     if not walk.regions:
         # What ran was eager's code once more: its time is no compiled time, so there is none.

@@ -10,6 +10,8 @@ import torch
 
 from evaluator.worker import latency
 from evaluator.worker.calling import WorkloadError
+from evaluator.worker.intervals import HostTimer
+from evaluator.worker.rounds import Rounds
 from evaluator.worker.session import ProbeSession
 from evaluator.worker.sides import Side
 from evaluator.worker.walked import CompileCount
@@ -45,7 +47,7 @@ def measured(request: Any, count: Any = None) -> list[Any]:
     one = session(request)
     sides = [Side(one, BUCKET, mode, one.build()) for mode in ("eager", "compiled")]
     counted = cast(CompileCount, count or SimpleNamespace(total=0))
-    return list(latency.measure(one, BUCKET, sides, counted))
+    return list(latency.measure(one, BUCKET, sides, Rounds(HostTimer(), counted, 1, mutates=False)))
 
 
 def test_each_request_is_a_sample_of_its_side_in_turns() -> None:

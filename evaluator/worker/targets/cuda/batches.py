@@ -17,8 +17,9 @@ from evaluator.worker.targets.cuda.events import Event, EventPair
 
 # More launches than this in flight, and the host may be held up by the queue's length rather than by its own work.
 MOST_QUEUED: Final = 500
-# Of the calls after which the device was already idle: beyond this part the stream's interval has gaps in it.
-_IDLE_SHARE: Final = 0.1
+# A device that is done this soon after the last submission, as a part of the batch, had nothing queued: it waited for
+# the host, and the stream's interval has gaps in it.
+_DRAINED: Final = 0.1
 # Submission that got this much slower than it can be waits for room in the queue.
 _SLOWED: Final = 1.5
 _LEAST_CALLS_TO_JUDGE: Final = 8
@@ -36,11 +37,8 @@ class Device(Protocol):
     def synchronize(self) -> None:
         """Hold the host until all streams are done."""
 
-    def join(self, stream: Any, others: Sequence[Any]) -> None:
-        """Make ``stream`` wait for all that ``others`` were given so far."""
-
-    def idle(self, stream: Any) -> bool:
-        """Whether ``stream`` has done all it was given; asks, and does not wait."""
+    def joiner(self, others: Sequence[Any]) -> Callable[[Any], None]:
+        """What makes a stream wait for all that ``others`` were given when it is called; its events are made here."""
 
     def segments(self) -> int | None:
         """How often memory was taken from the driver so far; None where this torch does not count it."""
@@ -48,14 +46,15 @@ class Device(Protocol):
 
 @dataclass(frozen=True)
 class Watched:
-    """What an untimed batch showed of submission and device.
+    """What untimed batches showed of submission and device.
 
-    ``idle``: calls after whose submission the device had nothing left to do; ``submissions``: host seconds of each call;
+    ``host_s``: submission of a batch, ``wall_s``: until it was done; ``submissions``: host seconds of each call;
     ``launching``: operators a call that work on the device, None where they were not counted; ``elsewhere``: whether any
     worked on a stream that is neither the caller's nor declared, None where nobody could look.
     """
 
-    idle: int
+    host_s: float
+    wall_s: float
     submissions: tuple[float, ...]
     launching: int | None = None
     elsewhere: bool | None = False
@@ -63,7 +62,7 @@ class Watched:
     @property
     def host_bound(self) -> bool:
         """Whether the device waits for the host, so that a stream's interval holds gaps."""
-        return self.idle >= _IDLE_SHARE * len(self.submissions) and self.idle > 0
+        return drained(self.host_s, self.wall_s)
 
     @property
     def queue_full(self) -> bool:
@@ -77,6 +76,11 @@ class Watched:
         late = self.submissions[-(len(self.submissions) // 4) :]
         quick = statistics.quantiles(self.submissions, n=10, method="inclusive")[0]
         return statistics.median(late) > _SLOWED * quick
+
+
+def drained(host_s: float, wall_s: float) -> bool:
+    """Whether the device was done as good as when the host was, both by the host's clock: it had no work ahead."""
+    return wall_s - host_s < _DRAINED * wall_s
 
 
 class DeviceTimer:
@@ -93,22 +97,23 @@ class DeviceTimer:
         self.device, self._clock, self._cpu_clock = device, clock, cpu_clock
         self._stream = device.stream()
         self._pair = self._primed()
+        self._joiners: dict[tuple[Any, ...], Callable[[Any], None]] = {}
 
     def batch(self, submit: Callable[[], None], streams: Sequence[Any] = ()) -> Interval:
         """The three intervals of what ``submit`` does; the stream's end waits for ``streams``."""
-        device, pair = self.device, self._pair
+        device, pair, join = self.device, self._pair, self._joiner(streams)
         device.synchronize()
         segments = device.segments()
         cpu, begun = self._cpu_clock(), self._clock()
         pair.start(self._stream)
         submit()
-        device.join(self._stream, streams)
+        join(self._stream)
         pair.end(self._stream)
         submitted = self._clock()
         pair.wait()
-        done, cpu_done = self._clock(), self._cpu_clock()
-        # What works on a stream that nobody declared may go on: the next batch must not meet it.
+        # And what works on a stream that nobody declared: the batch is not done before, nor may the next one meet it.
         device.synchronize()
+        done, cpu_done = self._clock(), self._cpu_clock()
         new = segments is not None and device.segments() != segments
         return Interval(
             done - begun,
@@ -120,39 +125,52 @@ class DeviceTimer:
 
     def each(
         self, submits: Sequence[Callable[[], None]], before: Callable[[], None], streams: Sequence[Any] = ()
-    ) -> float:
-        """Mean device seconds of one call, ``before`` (a flush of the device's caches) run ahead of each and not timed.
+    ) -> Interval:
+        """All of these calls, ``before`` (a flush of the device's caches) run ahead of each: ``stream_s`` is the sum of
+        the calls' own device seconds, and the other times hold the flushes too.
 
         One pair a call, all made ahead, and one wait after the last: waiting between calls would empty the queue.
         """
-        pairs = [self._primed() for _ in submits]
+        pairs, join = [self._primed() for _ in submits], self._joiner(streams)
         self.device.synchronize()
+        segments = self.device.segments()
+        cpu, begun = self._cpu_clock(), self._clock()
         for submit, pair in zip(submits, pairs, strict=True):
             before()
             pair.start(self._stream)
             submit()
-            self.device.join(self._stream, streams)
+            join(self._stream)
             pair.end(self._stream)
+        submitted = self._clock()
         self.device.synchronize()
-        return statistics.fmean(pair.elapsed_s() for pair in pairs)
+        done, cpu_done = self._clock(), self._cpu_clock()
+        flags = ["new_segments"] if self.device.segments() != segments else []
+        if drained(submitted - begun, done - begun):
+            # The flush was over before the call was submitted, so that the call's own interval has gaps.
+            flags.append("host_bound")
+        device_s = sum(pair.elapsed_s() for pair in pairs)
+        return Interval(done - begun, cpu_done - cpu, submitted - begun, device_s, tuple(flags))
 
     def watch(
         self, submits: Sequence[Callable[[], None]], during: Callable[[], Any] = lambda: None
-    ) -> tuple[int, tuple[float, ...]]:
-        """An untimed batch, call by call: (calls after which the device was idle, host seconds of each).
-
-        ``during`` is called once all is submitted, while the device works on what it has not done yet.
-        """
-        idle, seconds = 0, []
+    ) -> tuple[float, ...]:
+        """Host seconds of each call of an untimed batch. ``during`` is called between two of them, half-way."""
+        seconds = []
         self.device.synchronize()
-        for submit in submits:
+        for place, submit in enumerate(submits):
             begun = self._clock()
             submit()
             seconds.append(self._clock() - begun)
-            idle += self.device.idle(self._stream)
-        during()
+            if place == len(submits) // 2:
+                during()
         self.device.synchronize()
-        return idle, tuple(seconds)
+        return tuple(seconds)
+
+    def _joiner(self, streams: Sequence[Any]) -> Callable[[Any], None]:
+        key = tuple(streams)
+        if key not in self._joiners:
+            self._joiners[key] = self.device.joiner(key)
+        return self._joiners[key]
 
     def _primed(self) -> EventPair:
         pair = EventPair(self.device.event(), self.device.event())

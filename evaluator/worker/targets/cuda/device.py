@@ -5,13 +5,15 @@ Has not run on a GPU yet.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
 
+# What is no view, and launches nothing: it makes room, or tells the allocator something.
+_LAUNCH_NOTHING: Final = ("empty", "new_empty", "record_stream", "resize_", "set_")
 # Twice the largest L2 of today's cards, so that nothing of what a call reads is left there.
 _FLUSH_BYTES: Final = 256 * 1024 * 1024
 
@@ -31,14 +33,19 @@ class CudaDevice:
         """Hold the host until all streams are done; raises what the device failed with."""
         torch.cuda.synchronize()
 
-    def join(self, stream: Any, others: Sequence[Any]) -> None:
-        """Make ``stream`` wait for all that ``others`` were given so far."""
-        for other in others:
-            stream.wait_stream(other)
+    def joiner(self, others: Sequence[Any]) -> Callable[[Any], None]:
+        """What makes a stream wait for all that ``others`` were given when it is called; its events are made here."""
+        events = [torch.cuda.Event() for _ in others]
+        for event, other in zip(events, others, strict=True):
+            # torch makes an event when it is first recorded.
+            event.record(other)
 
-    def idle(self, stream: Any) -> bool:
-        """Whether ``stream`` has done all it was given."""
-        return bool(stream.query())
+        def join(stream: Any) -> None:
+            for event, other in zip(events, others, strict=True):
+                event.record(other)
+                stream.wait_event(event)
+
+        return join
 
     def segments(self) -> int | None:
         """How often memory was taken from the driver so far."""
@@ -74,10 +81,15 @@ class StreamsUsed(TorchDispatchMode):
         """Run the operator, and note where."""
         result = func(*args, **(kwargs or {}))
         # A view moves no data, and `prim` asks what a tensor is.
-        if not func.is_view and func.namespace != "prim" and _on_device((args, kwargs, result)):
+        launches = not (func.is_view or func.namespace == "prim" or _launches_nothing(func))
+        if launches and _on_device((args, kwargs, result)):
             self.launching += 1
             self.elsewhere = self.elsewhere or self._device.stream() not in self._known
         return result
+
+
+def _launches_nothing(func: Any) -> bool:
+    return str(func.overloadpacket.__name__).startswith(_LAUNCH_NOTHING)
 
 
 def _on_device(tree: Any) -> bool:

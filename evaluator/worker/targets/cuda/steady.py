@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from evaluator.worker.protocol import Sample
-from evaluator.worker.rounds import Qualities, Rounds, State
+from evaluator.worker.rounds import VOID, Qualities, Rounds, State
 from evaluator.worker.sides import Side
 from evaluator.worker.targets.cuda import nvml, presence
 from evaluator.worker.targets.cuda.batches import DeviceTimer, Watched
@@ -26,8 +26,8 @@ def looked_at(
     """An untimed batch of each side: what it says of the numbers of all rounds, and how the device was while it worked,
     both by mode.
 
-    Which streams are worked on is seen in eager, whose operators torch dispatches one by one, and holds for the
-    compiled side: it is the same program.
+    Which streams are worked on is seen in eager, whose operators torch dispatches one by one. The compiled side is taken
+    to work on no others: what torch makes of a stream in a compiled region differs by version, and may be the caller's.
     """
     found: dict[str, Qualities] = {}
     busy: dict[str, State] = {}
@@ -37,10 +37,13 @@ def looked_at(
         if side.mode == "eager":
             launching, elsewhere = _dispatched(timer, side, rounds)
         inputs = rounds.inputs(side)
-        calls = [partial(side.submit, [one]) for one in inputs]
         with side.ready(), _no_collection():
-            idle, seconds = timer.watch(calls, partial(_noted, busy, side.mode, rounds))
-        found[side.mode] = qualities(Watched(idle, seconds, launching, elsewhere))
+            whole = timer.batch(partial(side.submit, inputs), side.streams)
+        calls = [partial(side.submit, [one]) for one in rounds.inputs(side)]
+        with side.ready(), _no_collection():
+            seconds = timer.watch(calls, partial(_noted, busy, side.mode, rounds))
+        assert whole.host_s is not None  # a device has it
+        found[side.mode] = qualities(Watched(whole.host_s, whole.wall_s, seconds, launching, elsewhere))
     return found, busy
 
 
@@ -80,14 +83,16 @@ def flushed(
         for side in sides if one % 2 == 0 else reversed(sides):
             if FLUSHED in by_mode[side.mode].missing:
                 continue
-            inputs = rounds.inputs(side)[:_MOST_FLUSHED]
-            before = rounds.count.total
+            calls = [partial(side.submit, [each]) for each in rounds.inputs(side)[:_MOST_FLUSHED]]
+            gc.collect()
+            compiles, before = rounds.count.total, rounds.state()
             with side.ready(), _no_collection():
-                calls = [partial(side.submit, [each]) for each in inputs]
-                seconds = timer.each(calls, flush, side.streams)
-            void = ["compiled_in_region"] if rounds.count.total != before else []
-            value = None if void else seconds * 1e3
-            flags = [*void, *by_mode[side.mode].flags.get(FLUSHED, ())]
+                interval = timer.each(calls, flush, side.streams)
+            void = [VOID] if rounds.count.total != compiles else []
+            assert interval.stream_s is not None  # a device has it
+            value = None if void else interval.stream_s * 1e3 / len(calls)
+            said = [*void, *interval.flags, *rounds.judge(before, rounds.state())]
+            flags = [*said, *by_mode[side.mode].flags.get(FLUSHED, ())]
             samples.append({"metric": f"{side.mode}.{FLUSHED}", "round": one, "value": value, "flags": flags})
     return samples
 

@@ -6,7 +6,7 @@ event has the time at which its stream comes to it. What a timer says of it can 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,11 +69,14 @@ class Gpu:
     def synchronize(self) -> None:
         self.now = max([self.now, *self.ends.values()])
 
-    def join(self, stream: Any, others: Sequence[Any]) -> None:
-        self.ends[stream] = max([self.ready(stream), *(self.ready(other) for other in others)])
+    def joiner(self, others: Sequence[Any]) -> Callable[[Any], None]:
+        def join(stream: Any) -> None:
+            self.ends[stream] = max([self.ready(stream), *(self.ready(other) for other in others)])
 
-    def idle(self, stream: Any) -> bool:
-        return self.now >= self.ready(stream)
+        return join
+
+    def busy(self) -> bool:
+        return self.now < max(self.ends.values(), default=0.0)
 
     def segments(self) -> int:
         return self.taken

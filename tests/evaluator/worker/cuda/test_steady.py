@@ -15,6 +15,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from evaluator.worker.protocol import Sample
 from evaluator.worker.rounds import Qualities, Rounds
 from evaluator.worker.sides import Side
+from evaluator.worker.targets.cuda import steady
 from evaluator.worker.targets.cuda.batches import DeviceTimer, Watched
 from evaluator.worker.targets.cuda.device import StreamsUsed
 from evaluator.worker.targets.cuda.nvml import judged
@@ -76,7 +77,7 @@ def test_a_flag_stands_beside_the_number_it_is_about() -> None:
     gpu = Gpu()
     made, _ = rounds(gpu, repeats=2)
     program = sides(Program("eager", lambda: gpu.launch(100, 10)))
-    found = {"eager": qualities(Watched(idle=2, submissions=(1e-4, 1e-4)))}
+    found = {"eager": qualities(Watched(host_s=1e-4, wall_s=1.01e-4, submissions=(1e-4, 1e-4)))}
     samples = made.measure(program, 1, found)
     assert {s["metric"]: s["flags"] for s in samples} == {
         "eager.wall_ms": [],
@@ -84,7 +85,7 @@ def test_a_flag_stands_beside_the_number_it_is_about() -> None:
         "eager.host_ms": [],
         "eager.stream_ms": ["host_bound"],
     }
-    queued = {"eager": qualities(Watched(idle=0, submissions=(1e-4,) * 2, launching=300))}
+    queued = {"eager": qualities(Watched(1e-4, 2e-4, (1e-4,) * 2, launching=300))}
     samples = made.measure(program, 1, queued)
     assert [s["metric"] for s in samples if s["flags"]] == ["eager.host_ms"]
     assert of(samples, "eager.host_ms")[0][1] == ["queue_full"]
@@ -94,11 +95,12 @@ def test_work_on_an_undeclared_stream_leaves_no_stream_time() -> None:
     gpu = Gpu()
     made, _ = rounds(gpu, repeats=2)
     program = sides(Program("eager", lambda: gpu.launch(10, 50, stream="side")))
-    found = {"eager": qualities(Watched(idle=0, submissions=(1e-5,) * 2, elsewhere=True))}
+    found = {"eager": qualities(Watched(1e-5, 2e-5, (1e-5,) * 2, elsewhere=True))}
     samples = made.measure(program, 3, found)
     assert of(samples, "eager.stream_ms") == [(None, ["undeclared_stream"])]
     assert of(samples, "eager.flushed_ms") == [(None, ["undeclared_stream"])]
-    assert len(of(samples, "eager.wall_ms")) == 3
+    # Two calls of 50, the first submitted at 10: nothing of it is left out of the wall.
+    assert [value for value, _ in of(samples, "eager.wall_ms")] == [pytest.approx(0.055)] * 3
 
 
 def test_what_refuses_to_be_looked_at_is_timed_and_says_so() -> None:
@@ -137,10 +139,35 @@ def test_a_round_on_a_throttled_or_shared_device_keeps_its_number_and_says_so() 
         ]
 
 
+def test_flushed_calls_are_qualified_as_rounds_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = Gpu()
+    made, _ = rounds(gpu, repeats=4)
+    made = replace(made, state=lambda: {"other_processes": 1}, judge=judged)
+    monkeypatch.setattr(steady, "Flush", lambda: lambda: gpu.launch(2, 700))
+    assert isinstance(made.timer, DeviceTimer)
+    program = sides(Program("eager", lambda: gpu.launch(2, 100)))
+    samples = steady.flushed(made.timer, program, made, 2, {"eager": Qualities()})
+    assert of(samples, "eager.flushed_ms") == [(pytest.approx(0.100), ["shared_gpu"])] * 2
+
+
+def test_the_device_is_warmed_by_work_and_not_by_what_lies_between() -> None:
+    gpu = Gpu()
+    made, _ = rounds(gpu, repeats=10)
+    called: list[float] = []
+
+    def call() -> None:
+        gpu.launch(10, 100)
+        called.append(gpu.now)
+
+    made.warm(sides(Program("eager", call))[0], 3e-3)
+    # A batch is 10 + 10 x 100: three of them are 3.03 ms.
+    assert len(called) == 30
+
+
 def test_how_the_device_is_while_it_works_is_kept() -> None:
     gpu = Gpu()
     made, _ = rounds(gpu, repeats=20)
-    made = replace(made, state=lambda: {"busy": not gpu.idle("main")})
+    made = replace(made, state=lambda: {"busy": gpu.busy()})
     assert isinstance(made.timer, DeviceTimer)
     _, busy = looked_at(made.timer, sides(Program("eager", lambda: gpu.launch(10, 100))), made)
     assert busy == {"eager": {"busy": True}}
@@ -168,8 +195,9 @@ def test_the_streams_that_operators_work_on_are_seen() -> None:
     here = "main"
     with fake, StreamsUsed(device, ["main"]) as used:
         y = (x * 2).view(2, 2)
+        torch.empty_like(x)
         torch.ones(3)
-    # One of these works on the device: a view does nothing, and the last is the host's.
+    # One of these works on the device: a view does nothing, memory alone neither, and the last is the host's.
     assert (used.launching, used.elsewhere) == (1, False)
     with fake, StreamsUsed(device, ["main"]) as used:
         here = "side"
