@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import torch
-from torch._C import DispatchKey
 
 from evaluator.worker.targets.codegen import internals
 from evaluator.worker.targets.codegen.attention_rules import (
@@ -24,6 +23,7 @@ from evaluator.worker.targets.codegen.attention_rules import (
     shares_one_head,
 )
 from evaluator.worker.targets.codegen.card import Card
+from evaluator.worker.targets.codegen.dispatching import taken_apart
 
 _ATTENTION: Final = "torch.ops.aten:scaled_dot_product_attention.default"
 # A mask of memory-efficient attention is padded to this many columns.
@@ -34,23 +34,12 @@ _FLASH_ALIGNMENT: Final = 8
 @contextlib.contextmanager
 def of_card(card: Card, note: Callable[[Choice], None]) -> Iterator[None]:
     """Inside, attention is traced as the card's dispatcher decides; ``note`` hears each decision."""
-    operator = internals.get(_ATTENTION)
-    key = DispatchKey.CompositeImplicitAutograd
-    before = operator.py_kernels.get(key)
 
     def attention(*args: Any, **kwargs: Any) -> torch.Tensor:
         return _attention(card, note, *args, **kwargs)
 
-    operator.py_kernels[key] = attention
-    operator._dispatch_cache.clear()
-    try:
+    with taken_apart(internals.get(_ATTENTION), attention):
         yield
-    finally:
-        if before is None:
-            del operator.py_kernels[key]
-        else:
-            operator.py_kernels[key] = before
-        operator._dispatch_cache.clear()
 
 
 def _attention(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import os
 import re
 import signal
 import subprocess
 import time
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +30,11 @@ from evaluator.worker.targets.codegen.patching import patched
 _SAY_PTXAS: Final = "TRITON_DUMP_PTXAS_LOG"
 _MESSAGE_LIMIT: Final = 2000
 _FILES: Final = re.compile(r"\S*/tmp\w+\.ptx")
+# How to run it again, in the words of this machine: its interpreter's folder, and files that are gone.
+_REPRODUCER: Final = re.compile(r"^Repro command: .*\n?", re.MULTILINE)
+# Inductor's option for the fallback, and the method of the versions that have it.
+_UNPIPELINED: Final = "dynamic_disable_pipelining"
+_UNPIPELINES: Final = "compile_by_disabling_pipelining"
 _CUOBJDUMP_S: Final = 60
 
 Build = dict[str, Any]
@@ -42,11 +49,11 @@ class NotBuilt(Exception):
 
 
 def build(name: str, source: str, card: Card, folder: Path) -> Build:
-    """Build the kernel of a generated source in the first configuration of its heuristics.
+    """Build the kernel of a generated source in the first configuration of its heuristics that fits into the card.
 
     ``folder`` is for the module, Triton's cache and what is read from the binary. The numbers: registers a thread;
     spills, stack and shared memory in bytes; sizes of PTX and cubin in bytes; ``compile_s`` in seconds from source
-    to cubin. Raises Refused, and NotBuilt where a compiler crashed or could not run.
+    to cubin. Raises Refused, also for a kernel that no configuration fits, and NotBuilt where a compiler crashed or could not run.
     """
     os.environ["TRITON_CACHE_DIR"] = str(folder / "triton")
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
@@ -55,29 +62,71 @@ def build(name: str, source: str, card: Card, folder: Path) -> Build:
         kernel = getattr(internals.get("torch._inductor.codecache:PyCodeCache").load(source), name)
         if not kernel.configs:
             raise NotBuilt("its heuristics have no configuration")
-        first = kernel.configs[0]
-        said = io.StringIO()
-        started = time.perf_counter()
-        try:
-            with contextlib.redirect_stdout(said):
-                binary = _binary(kernel, first)
-        except Exception as error:
-            accident = _accident(error)
-            if accident is not None:
-                raise NotBuilt(_bounded(accident)) from error
-            raise Refused(_bounded(f"{type(error).__name__}: {error}")) from error
-        elapsed = time.perf_counter() - started
+        made = _first_that_fits(kernel, card.shared_memory_per_block_optin)
+    binary = made.binary
     return {
-        "config": _configuration(first),
+        "config": _configuration(made.configuration),
         "configs": len(kernel.configs),
         "arch": _arch(binary.asm["ptx"]),
         "ptx_bytes": len(binary.asm["ptx"]),
         "cubin_bytes": len(binary.asm["cubin"]),
         "shared": int(binary.metadata.shared),
         "sass_hash": machine_code_hash(binary.asm["cubin"]),
-        "compile_s": elapsed,
-        **_usage(said.getvalue(), binary.asm["cubin"], folder),
+        "compile_s": made.elapsed_s,
+        **_usage(made.said, binary.asm["cubin"], folder),
     }
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A binary, the configuration it was made in, what ptxas said and how long it took."""
+
+    configuration: Any
+    binary: Any
+    said: str
+    elapsed_s: float
+
+
+def _first_that_fits(kernel: Any, shared: int) -> _Made:
+    """The kernel in the first configuration that a card with so much shared memory for a block can launch.
+
+    Inductor leaves the others out there. Raises Refused where none is left.
+    """
+    needed = []
+    for configuration in _in_order(kernel):
+        made = _made(kernel, configuration)
+        if made.binary.metadata.shared <= shared:
+            return made
+        needed.append(int(made.binary.metadata.shared))
+    several = "" if len(needed) == 1 else f" at the least, in {len(needed)} configurations"
+    raise Refused(f"needs {min(needed)} bytes of shared memory{several}, the card has {shared}")
+
+
+def _in_order(kernel: Any) -> Iterator[Any]:
+    """The configurations of its heuristics, and what Inductor falls back to: the last one, without a pipeline."""
+    yield from kernel.configs
+    last = kernel.configs[-1]
+    stages = max(last.num_stages, last.kwargs.get("NUM_STAGES", 1))
+    if stages > 1 and kernel.inductor_meta.get(_UNPIPELINED, hasattr(kernel, _UNPIPELINES)):
+        single = copy.deepcopy(last)
+        single.num_stages = 1
+        if "NUM_STAGES" in single.kwargs:
+            single.kwargs["NUM_STAGES"] = 1
+        yield single
+
+
+def _made(kernel: Any, configuration: Any) -> _Made:
+    said = io.StringIO()
+    started = time.perf_counter()
+    try:
+        with contextlib.redirect_stdout(said):
+            binary = _binary(kernel, configuration)
+    except Exception as error:
+        accident = _accident(error)
+        if accident is not None:
+            raise NotBuilt(_bounded(accident)) from error
+        raise Refused(_bounded(f"{type(error).__name__}: {error}")) from error
+    return _Made(configuration, binary, said.getvalue(), time.perf_counter() - started)
 
 
 def _binary(kernel: Any, configuration: Any) -> Any:
@@ -180,7 +229,7 @@ def versions(card: Card) -> dict[str, str | None]:
 
 def _bounded(text: str) -> str:
     # Each build has files of another name.
-    text = _FILES.sub("kernel.ptx", text)
+    text = _FILES.sub("kernel.ptx", _REPRODUCER.sub("", text)).rstrip()
     if len(text) <= _MESSAGE_LIMIT:
         return text
     return f"{text[: _MESSAGE_LIMIT // 2]}\n[...]\n{text[-_MESSAGE_LIMIT // 2 :]}"

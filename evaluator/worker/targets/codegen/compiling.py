@@ -10,7 +10,14 @@ from typing import Any, Final
 import torch
 
 from evaluator.worker.errors import Unsupported
-from evaluator.worker.targets.codegen import attention, decompositions, internals, user_kernels
+from evaluator.worker.targets.codegen import (
+    attention,
+    decompositions,
+    internals,
+    norms,
+    recurrent,
+    user_kernels,
+)
 from evaluator.worker.targets.codegen.attention_rules import Choice
 from evaluator.worker.targets.codegen.card import Card
 from evaluator.worker.targets.codegen.device import driver_of
@@ -73,6 +80,8 @@ class Codegen:
                 settings(),
                 uncached(enable_autograd_cache=False),
                 attention.of_card(self.card, self.attention.append),
+                norms.of_card(),
+                recurrent.refused(),
                 decompositions.of_card(),
             ):
                 return compile_fx(

@@ -219,6 +219,8 @@ if [ "$1" = --version ]; then exec {real} --version; fi
         ("exit 137", r"not built: ptxas crashed \(signal 9\)", False),
         ("echo 'error: too much shared data' >&2; exit 1", r"PTXASError: .*too much shared data", True),
         ("exit 255", r"PTXASError: ", True),
+        # Triton adds how to run it again, with paths of this machine.
+        ("echo 'error: odd' >&2; exit 1", r"(?!.*(Repro command|/ptxas)).*error: odd", True),
     ],
 )
 def test_a_compiler_that_has_an_accident_refuses_nothing(

@@ -142,7 +142,8 @@ def everything() -> dict[str, Any]:
     from torch.utils import _triton
     from triton.runtime.driver import driver
 
-    attention = torch.ops.aten.scaled_dot_product_attention.default
+    aten = torch.ops.aten
+    exchanged = (aten.scaled_dot_product_attention, aten.rms_norm, aten.lstm_cell, aten.gru_cell)
     return {
         **{f"torch.cuda.{name}": value for name, value in vars(torch.cuda).items() if callable(value)},
         "torch._C": set(vars(torch._C)),
@@ -156,7 +157,7 @@ def everything() -> dict[str, Any]:
         "constants": graph.GraphLowering.constant_name,
         "scatter": reinplace._inplace_generalized_scatter,
         "selector": select_algorithm._ALGORITHM_SELECTOR_CACHE,
-        "attention": dict(attention.py_kernels),
+        "operators": [dict(operator.default.py_kernels) for operator in exchanged],
         "random": inductor_prims.lookup_seed.prim_meta_impl,
         "available": torch.cuda.is_available(),
     }
