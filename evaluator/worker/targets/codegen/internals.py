@@ -52,6 +52,7 @@ INTERNALS: Final[dict[str, str]] = {
     "torch.ops.aten:_scaled_dot_product_efficient_attention.default": "attention as the dispatcher picks it",
     "torch.ops.aten:_scaled_dot_product_cudnn_attention.default": "attention as the dispatcher picks it",
     "torch.ops.aten:_scaled_dot_product_attention_math.default": "attention as the dispatcher picks it",
+    "torch._C:_get_sdp_priority_order": "the order in which a program has them asked",
     "torch.ops.aten:scaled_dot_product_attention.default.py_kernels": "where that decision is put in",
     "torch.ops.aten:rms_norm.default.py_kernels": "where the card's operator of a norm is put in",
     "torch.ops.aten:_fused_rms_norm.default": "the card's operator of a norm",
