@@ -11,6 +11,7 @@ import torch
 
 from evaluator.worker.errors import Unsupported
 from evaluator.worker.targets.codegen import (
+    asked,
     attention,
     decompositions,
     internals,
@@ -51,15 +52,15 @@ class Codegen:
 
         Raises Unsupported for a backend that generates no code, and a mode that needs the card itself.
         """
-        asked = dict(options)
-        backend = asked.pop("backend", "inductor")
+        given = dict(options)
+        backend = given.pop("backend", "inductor")
         if backend != "inductor":
             raise Unsupported(f"the backend {backend!r} generates no code for a card")
-        mode = asked.pop("mode", None)
+        mode = given.pop("mode", None)
         if mode not in _PLAIN_MODES:
             raise Unsupported(f"the mode {mode!r} records or times on the card itself")
-        own = asked.pop("options", None)
-        return torch.compile(built, backend=self._backend(own), **asked)
+        own = given.pop("options", None)
+        return torch.compile(built, backend=self._backend(own), **given)
 
     @contextlib.contextmanager
     def walking(self) -> Iterator[None]:
@@ -71,6 +72,7 @@ class Codegen:
         inner = inner_compiler(self.card, self.generated.append)
 
         def backend(graph_module: Any, example_inputs: Any) -> Any:
+            asked.refuse(own or {})
             # Patterns registered while the card seems to be there would be traced on it.
             internals.get("torch._inductor.fx_passes.post_grad:lazy_init")()
             internals.get("torch._inductor.fx_passes.joint_graph:lazy_init")(torch.device("cpu"))
