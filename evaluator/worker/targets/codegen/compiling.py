@@ -14,6 +14,7 @@ from evaluator.worker.targets.codegen import (
     asked,
     attention,
     decompositions,
+    differs,
     internals,
     norms,
     recurrent,
@@ -32,12 +33,14 @@ _PLAIN_MODES: Final = (None, "default")
 class Codegen:
     """Compiles for one card and remembers what was decided on the way.
 
-    ``generated``: the kernels, in order; ``attention``: which attention each call became, and why.
+    ``generated``: the kernels, in order; ``attention``: which attention each call became, and why; ``notes``: what
+    a graph is here and would not be on the card.
     """
 
     card: Card
     generated: list[Generated] = field(default_factory=list)
     attention: list[Choice] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, figures: Mapping[str, Any]) -> Codegen:
@@ -73,6 +76,7 @@ class Codegen:
 
         def backend(graph_module: Any, example_inputs: Any) -> Any:
             asked.refuse(own or {})
+            self.notes += differs.notes(graph_module)
             # Patterns registered while the card seems to be there would be traced on it.
             internals.get("torch._inductor.fx_passes.post_grad:lazy_init")()
             internals.get("torch._inductor.fx_passes.joint_graph:lazy_init")(torch.device("cpu"))

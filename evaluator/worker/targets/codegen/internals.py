@@ -69,6 +69,7 @@ INTERNALS: Final[dict[str, str]] = {
     "torch._inductor.graph:GraphLowering.constant_name": "constants of a graph",
     "torch._inductor.graph:GraphLowering.allocate_non_dup_const_name": "constants of a graph",
     "torch.utils._triton:has_triton": "whether Dynamo captures Triton kernels",
+    "torch.amp.autocast_mode:_enter_autocast": "how Dynamo's graph says that values are cast",
     "torch._guards:CompileContext.current_compile_id": "which graph a kernel belongs to",
     "triton.runtime.jit:JITFunction.run": "a workload's own Triton kernels",
     "triton.runtime.autotuner:Autotuner.run": "a workload's own Triton kernels",
