@@ -142,7 +142,9 @@ def environment(database: Database, record: EvaluationRecord) -> None:
 
 
 def card(record: EvaluationRecord) -> dict[str, Any]:
-    """What the walk says of the card that its code was generated for, of attention on it, and of CUDA graphs."""
+    """What the walk says of the card that its code was generated for, of attention and what differs on it, and of CUDA graphs."""
     extra = (record.facts or {}).get("extra")
     known = extra if isinstance(extra, dict) else {}
-    return {name: known[name] for name in ("card", "attention", "cuda_graphs") if known.get(name)}
+    return {
+        name: known[name] for name in ("card", "attention", "card_notes", "cuda_graphs") if known.get(name)
+    }

@@ -129,10 +129,10 @@ def _check(path: Path, said: Mapping[str, Any]) -> None:
             right = type(value) is int and value >= (0 if name == "minor" else 1)
         if not right:
             raise UserError(f"the card {path}: {name} must be {_kind(name)}, not {value!r}")
-    if not 8 <= said["major"] <= 12:
+    if not (8 <= said["major"] <= 12 and said["minor"] <= 9):
         raise UserError(
             f"the card {path} has compute capability {said['major']}.{said['minor']}: "
-            "Triton generates code for 8.0 to 12.x"
+            "Triton generates code for 8.0 to 12.x, with one digit after the point"
         )
     warp = _COMMON["warp_size"]
     if said.get("warp_size", warp) != warp:

@@ -98,6 +98,8 @@ def _facts(facts: Document) -> Iterator[str]:
     for one in facts.get("attention") or ():
         if isinstance(one, dict):
             yield f"attention: {one.get('backend')} ({one.get('why')})"
+    for one in facts.get("card_notes") or ():
+        yield f"not as on the card: {one}"
     if facts.get("second_walk_compiles"):
         yield f"unstable: the second walk compiled {facts['second_walk_compiles']} more time(s)"
 

@@ -178,7 +178,9 @@ def _add_evidence(record: Record, attempt: Attempt, bucket: str, files: Files) -
     evidence = files.evidence[id(attempt)]
     regions = record["facts"].get("regions")
     if bucket not in evidence:
-        record["facts"] |= nothing_happened()
+        # What the target can't do was never tried: that nothing was compiled says nothing of the workload.
+        if record["status"] != "unsupported":
+            record["facts"] |= nothing_happened()
         return
     found = evidence_fields(evidence[bucket], files.keep)
     if "card" in record["facts"]:

@@ -40,7 +40,11 @@ _SETUP_STAGES: Final = ("setup", "build", "inputs")
 
 
 class Unsupported(Exception):
-    """What this target or this torch can't do; the message is the reason."""
+    """What this target or this torch can't do; ``reason`` says it, whatever is added to the message on the way out."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 def chain(error: BaseException) -> list[BaseException]:
@@ -93,8 +97,12 @@ def status_of(error: BaseException, stage: str) -> Status:
 
 
 def unsupported(error: BaseException) -> str | None:
-    """The reason where something in the chain says that it is unsupported."""
-    return next((str(link) for link in chain(error) if isinstance(link, Unsupported)), None)
+    """The reason where something in the chain says that it is unsupported: the first that did, before it was wrapped.
+
+    A compiler adds where it was and how to see more, to messages of exceptions that pass through it.
+    """
+    found = [link.reason for link in chain(error) if isinstance(link, Unsupported)]
+    return found[-1] if found else None
 
 
 def _cause(error: BaseException) -> BaseException | None:

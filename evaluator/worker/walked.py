@@ -29,6 +29,8 @@ class BucketWalk:
     # Compile ids of what ran and holds a graph.
     regions: list[str] | None = None
     attention: list[dict[str, Any]] = field(default_factory=list)
+    # Where code is generated for a card that is not there: what would be otherwise on the card.
+    card_notes: list[str] = field(default_factory=list)
     # What became of CUDA graphs in its visits, on such a target.
     cuda_graphs: dict[str, Any] | None = None
 

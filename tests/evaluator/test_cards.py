@@ -91,6 +91,7 @@ def test_without_an_id_the_file_names_it(tmp_path: Path) -> None:
         (("= 66", '= "66"'), "must be a whole number above 0, not '66'"),
         (("major = 9", "major = 7"), "compute capability 7.0: Triton generates code for 8.0 to 12.x"),
         (("major = 9", "major = 99"), "compute capability 99.0: Triton generates code for 8.0 to 12.x"),
+        (("minor = 0", "minor = 10"), "has compute capability 9.10"),
         (("minor = 0", "minor = 0\nwarp_size = 64"), "warp_size is 32 on every card"),
         (("minor = 0", "minor = 0\ncolour = 3"), "'colour', which is no figure"),
         (('"half-h100"', '"Half H100"'), "give it an `id` of lower-case letters"),

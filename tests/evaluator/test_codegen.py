@@ -246,6 +246,9 @@ def test_a_bucket_that_this_cpu_can_not_run_is_unsupported_and_the_others_go_on(
     slow = of(recorded, "slow", "seconds=3600")
     assert slow["status"] == "unsupported"
     assert slow["reason"] == "one eager call takes over 10 s on this CPU, where this target runs"
+    # It was not walked: no count is zero of something.
+    counted = ("graphs", "ops", "graph_breaks", "recompiles", "compiles")
+    assert [slow["facts"].get(name) for name in counted] == [None] * len(counted)
     assert of(recorded, "slow", "seconds=0")["status"] == "ok"
 
 

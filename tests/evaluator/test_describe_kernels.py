@@ -37,6 +37,7 @@ def test_the_card_and_what_attention_became_are_said() -> None:
     facts = {
         "card": {"name": "h100", "capability": [9, 0]},
         "attention": [{"backend": "flash", "why": "bfloat16, head size 64"}],
+        "card_notes": ["a cast that is none"],
     }
     evaluation = {
         "id": 3,
@@ -55,3 +56,4 @@ def test_the_card_and_what_attention_became_are_said() -> None:
         "generated for a card that is not there, so nothing ran on it: name h100, capability [9, 0]" in text
     )
     assert "attention: flash (bfloat16, head size 64)" in text
+    assert "not as on the card: a cast that is none" in text

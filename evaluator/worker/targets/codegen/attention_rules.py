@@ -8,14 +8,13 @@ and no source here tells is not guessed: it raises Unsupported.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import torch
 
 from evaluator.worker.errors import Unsupported
+from evaluator.worker.targets.codegen.attention_order import Backend, is_on, order_of
 from evaluator.worker.targets.codegen.card import Card
-
-Backend = Literal["cudnn", "flash", "efficient", "math"]
 
 _HALVES: Final = (torch.float16, torch.bfloat16)
 # Since then memory-efficient attention takes fewer heads of keys, and one shared by all is found (torch#191085).
@@ -58,23 +57,22 @@ class Choice:
 
 
 def choose(call: Call, card: Card) -> Choice:
-    """The backend that the card's dispatcher takes. Raises Unsupported where that can't be known."""
+    """The backend that the card's dispatcher takes. Raises Unsupported where that can't be known, or none does."""
     passed: list[str] = []
-    order: list[tuple[Backend, Any]] = [("flash", _not_flash), ("efficient", _not_efficient)]
-    if _prefers_cudnn(card):
-        order.insert(0, ("cudnn", _not_cudnn))
-    for backend, refuses in order:
-        why = _not_fused(call) or _not_heads(call, backend) or refuses(call, card)
+    refusing = {"cudnn": _not_cudnn, "flash": _not_flash, "efficient": _not_efficient}
+    for backend in order_of(card):
+        if not is_on(backend):
+            passed.append(f"no {backend}: the program has it off")
+            continue
+        why = (
+            None
+            if backend == "math"
+            else _not_fused(call) or _not_heads(call, backend) or refusing[backend](call, card)
+        )
         if why is None:
-            said = "; ".join(passed) or "the first in the card's order that takes it"
-            return Choice(backend, said)
+            return Choice(backend, "; ".join(passed) or "the first that is asked, and it takes it")
         passed.append(f"no {backend}: {why}")
-    return Choice("math", "; ".join(passed))
-
-
-def _prefers_cudnn(card: Card) -> bool:
-    """Hopper's and Blackwell's data-centre cards ask cuDNN first, with cuDNN after 9.15.0 (torch#169849)."""
-    return card.capability[0] in (9, 10)
+    raise Unsupported(f"the card has no attention for a call, and raises: {'; '.join(passed)}")
 
 
 def _known(condition: Any) -> bool:

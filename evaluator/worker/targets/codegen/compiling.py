@@ -11,8 +11,10 @@ import torch
 
 from evaluator.worker.errors import Unsupported
 from evaluator.worker.targets.codegen import (
+    asked,
     attention,
     decompositions,
+    differs,
     internals,
     norms,
     recurrent,
@@ -31,12 +33,14 @@ _PLAIN_MODES: Final = (None, "default")
 class Codegen:
     """Compiles for one card and remembers what was decided on the way.
 
-    ``generated``: the kernels, in order; ``attention``: which attention each call became, and why.
+    ``generated``: the kernels, in order; ``attention``: which attention each call became, and why; ``notes``: what
+    a graph is here and would not be on the card.
     """
 
     card: Card
     generated: list[Generated] = field(default_factory=list)
     attention: list[Choice] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, figures: Mapping[str, Any]) -> Codegen:
@@ -51,15 +55,15 @@ class Codegen:
 
         Raises Unsupported for a backend that generates no code, and a mode that needs the card itself.
         """
-        asked = dict(options)
-        backend = asked.pop("backend", "inductor")
+        given = dict(options)
+        backend = given.pop("backend", "inductor")
         if backend != "inductor":
             raise Unsupported(f"the backend {backend!r} generates no code for a card")
-        mode = asked.pop("mode", None)
+        mode = given.pop("mode", None)
         if mode not in _PLAIN_MODES:
             raise Unsupported(f"the mode {mode!r} records or times on the card itself")
-        own = asked.pop("options", None)
-        return torch.compile(built, backend=self._backend(own), **asked)
+        own = given.pop("options", None)
+        return torch.compile(built, backend=self._backend(own), **given)
 
     @contextlib.contextmanager
     def walking(self) -> Iterator[None]:
@@ -71,6 +75,8 @@ class Codegen:
         inner = inner_compiler(self.card, self.generated.append)
 
         def backend(graph_module: Any, example_inputs: Any) -> Any:
+            asked.refuse(own or {})
+            self.notes += differs.notes(graph_module)
             # Patterns registered while the card seems to be there would be traced on it.
             internals.get("torch._inductor.fx_passes.post_grad:lazy_init")()
             internals.get("torch._inductor.fx_passes.joint_graph:lazy_init")(torch.device("cpu"))

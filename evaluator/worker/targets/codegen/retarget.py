@@ -29,8 +29,6 @@ _SETTINGS: Final = {
     "shape_padding": False,
     "compile_threads": 1,
 }
-# These time candidates on the device to choose one.
-_TUNING: Final = ("max_autotune", "max_autotune_pointwise", "max_autotune_gemm", "coordinate_descent_tuning")
 
 
 @dataclass(frozen=True)
@@ -60,11 +58,11 @@ def inner_compiler(card: Card, note: Callable[[Generated], None]) -> Callable[..
     """The inner compiler of ``compile_fx``: generates the card's code, and gives a callable for the CPU.
 
     ``note`` hears each Triton kernel that Inductor fuses. The callable raises Unsupported for a graph that holds what
-    only a CPU has, or what Inductor decides by measuring on the card.
+    only a CPU has.
     """
 
     def retarget(graph_module: Any, example_inputs: Sequence[Any], **how: Any) -> Callable[..., Any]:
-        _refuse_what_cannot_be_decided(graph_module)
+        _refuse_the_cpus_own(graph_module)
         copy = _copy(graph_module)
         inputs = on_card(list(example_inputs))
         lower = internals.get("torch._inductor.compile_fx:compile_fx_inner")
@@ -86,11 +84,7 @@ def _lowered(lower: Callable[..., Any], copy: Any, inputs: list[Any], how: dict[
         raise
 
 
-def _refuse_what_cannot_be_decided(graph_module: Any) -> None:
-    config = internals.get_module("torch._inductor.config")
-    tuned = [name for name in _TUNING if getattr(config, name, False)]
-    if tuned:
-        raise Unsupported(f"{tuned[0]} chooses code by timing it on the card")
+def _refuse_the_cpus_own(graph_module: Any) -> None:
     for module in graph_module.modules():
         for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
             name = getattr(node.target, "_name", "") if node.op == "call_function" else ""

@@ -24,7 +24,7 @@ def without_slow(session: ProbeSession, walks: list[BucketWalk]) -> list[BucketW
 
 
 def note_generated(session: ProbeSession, walk: BucketWalk) -> None:
-    """What was generated in this call for a card that is not there, and which attention was picked for it."""
+    """What was generated in this call for a card that is not there, which attention was picked for it, and what differs."""
     if session.codegen is None:
         return
     for kernel in session.codegen.generated:
@@ -32,6 +32,8 @@ def note_generated(session: ProbeSession, walk: BucketWalk) -> None:
     for choice in session.codegen.attention:
         if (said := asdict(choice)) not in walk.attention:
             walk.attention.append(said)
+    walk.card_notes += [note for note in session.codegen.notes if note not in walk.card_notes]
+    session.codegen.notes.clear()
     session.codegen.generated.clear()
     session.codegen.attention.clear()
 
@@ -40,4 +42,5 @@ def facts_of_card(session: ProbeSession, walk: BucketWalk) -> dict[str, Any]:
     if session.codegen is None:
         return {}
     facts: dict[str, Any] = {"card": session.codegen.card.figures}
-    return {**facts, "attention": walk.attention} if walk.attention else facts
+    found = {"attention": walk.attention, "card_notes": walk.card_notes}
+    return facts | {name: said for name, said in found.items() if said}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from evaluator.cards import KNOWN
 from evaluator.worker.errors import Unsupported
@@ -92,6 +93,63 @@ def test_a_choice_says_why_the_others_were_not_taken() -> None:
     why = choose(call(torch.float32), Card(KNOWN["h100"])).why
     assert "no cudnn: float32 is not half precision" in why
     assert "no flash: float32 is not half precision" in why
+
+
+CUDNN, FLASH, EFFICIENT, MATH = (
+    SDPBackend.CUDNN_ATTENTION,
+    SDPBackend.FLASH_ATTENTION,
+    SDPBackend.EFFICIENT_ATTENTION,
+    SDPBackend.MATH,
+)
+
+
+@pytest.mark.parametrize(
+    ("card", "left_on", "ordered", "backend"),
+    [
+        ("h100", [FLASH, MATH], False, "flash"),
+        ("h100", [EFFICIENT], False, "efficient"),
+        ("a100", [EFFICIENT, MATH], False, "efficient"),
+        ("h100", [MATH], False, "math"),
+        # An A100 asks cuDNN last, after what always takes a call; it takes it where it is alone.
+        ("a100", [CUDNN, MATH], False, "math"),
+        ("a100", [CUDNN], False, "cudnn"),
+        ("a100", [EFFICIENT, FLASH], True, "efficient"),
+        ("h100", [MATH, FLASH, CUDNN], True, "math"),
+        ("h100", [FLASH, CUDNN], True, "flash"),
+        ("h100", [FLASH, CUDNN], False, "cudnn"),
+    ],
+)
+def test_a_program_decides_which_are_asked_and_in_which_order(
+    card: str, left_on: list[SDPBackend], ordered: bool, backend: str
+) -> None:
+    # By select_sdp_backend and priority_order of torch's sdp_utils.cpp.
+    with sdpa_kernel(left_on, set_priority=ordered):
+        assert choose(call(), Card(KNOWN[card])).backend == backend
+    assert choose(call(), Card(KNOWN["h100"])).backend == "cudnn"
+
+
+def test_what_a_program_has_off_is_the_reason_and_nothing_left_is_an_error_on_the_card() -> None:
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    try:
+        chosen = choose(call(), Card(KNOWN["h100"]))
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(True)
+    assert (chosen.backend, chosen.why) == ("flash", "no cudnn: the program has it off")
+    with sdpa_kernel(FLASH), pytest.raises(Unsupported, match="float32 is not half precision"):
+        choose(call(torch.float32), Card(KNOWN["h100"]))
+
+
+@pytest.mark.slow
+def test_a_backend_chosen_inside_the_compiled_function_is_the_one_of_the_graph() -> None:
+    def attends(x: torch.Tensor) -> torch.Tensor:
+        with sdpa_kernel([FLASH, MATH]):
+            return functional.scaled_dot_product_attention(x, x, x).sin()
+
+    x = torch.ones(2, 4, 16, 16, dtype=torch.bfloat16)
+    with compiler("h100") as codegen, modules() as generated_modules:
+        codegen.compile(attends, {})(x)
+        assert {one.backend for one in codegen.attention} == {"flash"}
+    assert "_scaled_dot_product_flash_attention" in generated_modules[0]
 
 
 @pytest.mark.slow

@@ -197,14 +197,6 @@ def test_what_needs_the_card_itself_is_unsupported(options: dict[str, Any], said
         Codegen.of(KNOWN["h100"]).compile(gated, options)
 
 
-def test_an_option_that_times_on_the_card_is_unsupported() -> None:
-    with compiler() as codegen:
-        compiled = codegen.compile(gated, {"options": {"max_autotune": True}})
-        with pytest.raises(Exception, match="by timing it on the card") as caught:
-            compiled(X, Y)
-    assert status_of(caught.value, "compile") == "unsupported"
-
-
 def test_a_kernel_that_the_interpreter_can_not_run_is_unsupported() -> None:
     import triton
     import triton.language as tl
