@@ -133,7 +133,8 @@ def _short(file: str) -> str:
     if _is_generated(file):
         return _GENERATED
     path = Path(file)
-    for root in (_REPOSITORY, _TORCH.parent):
+    # The packages first: a virtual environment may lie in the repository.
+    for root in (_TORCH.parent, _REPOSITORY):
         if path.is_relative_to(root):
             return str(path.relative_to(root))
     return path.name

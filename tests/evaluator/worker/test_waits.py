@@ -93,6 +93,18 @@ def test_a_pack_and_a_library_are_named_by_their_place_below_their_root() -> Non
     ]
 
 
+def test_packages_in_an_environment_inside_the_repository_are_packages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    torch_there = ROOT / ".venv" / "lib" / "python3.11" / "site-packages" / "torch"
+    monkeypatch.setattr(waits, "_TORCH", torch_there)
+    stack = [
+        Frame(str(torch_there / "_tensor.py"), 7, "item"),
+        Frame(str(ROOT / "workloads" / "w.py"), 3, "f"),
+    ]
+    assert sync_points([stack]) == [SyncPoint("workloads/w.py", 3, "f", 1, "torch/_tensor.py:7 in item")]
+
+
 def test_generated_code_has_no_file_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "/var/scratch/run-1")
     generated = Frame("/var/scratch/run-1/ab/cab.py", 90, "call")
