@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -64,6 +64,8 @@ def build(name: str, source: str, card: Card, folder: Path) -> Build:
             raise NotBuilt("its heuristics have no configuration")
         made = _first_that_fits(kernel, card.shared_memory_per_block_optin)
     binary = made.binary
+    usage = _usage(made.said, binary.asm["cubin"], folder)
+    notes = [one for one in (made.passed, usage.pop("note", None)) if one is not None]
     return {
         "config": _configuration(made.configuration),
         "configs": len(kernel.configs),
@@ -73,18 +75,20 @@ def build(name: str, source: str, card: Card, folder: Path) -> Build:
         "shared": int(binary.metadata.shared),
         "sass_hash": machine_code_hash(binary.asm["cubin"]),
         "compile_s": made.elapsed_s,
-        **_usage(made.said, binary.asm["cubin"], folder),
+        **usage,
+        **({"note": "; ".join(notes)} if notes else {}),
     }
 
 
 @dataclass(frozen=True)
 class _Made:
-    """A binary, the configuration it was made in, what ptxas said and how long it took."""
+    """A binary, the configuration it was made in, what ptxas said and how long it took; ``passed``: why no earlier one."""
 
     configuration: Any
     binary: Any
     said: str
     elapsed_s: float
+    passed: str | None = None
 
 
 def _first_that_fits(kernel: Any, shared: int) -> _Made:
@@ -92,11 +96,16 @@ def _first_that_fits(kernel: Any, shared: int) -> _Made:
 
     Inductor leaves the others out there. Raises Refused where none is left.
     """
-    needed = []
+    needed: list[int] = []
     for configuration in _in_order(kernel):
         made = _made(kernel, configuration)
         if made.binary.metadata.shared <= shared:
-            return made
+            lacks = (
+                f"in its first configuration it needs {needed[0]} bytes of shared memory, the card has {shared}"
+                if needed
+                else None
+            )
+            return replace(made, passed=lacks)
         needed.append(int(made.binary.metadata.shared))
     several = "" if len(needed) == 1 else f" at the least, in {len(needed)} configurations"
     raise Refused(f"needs {min(needed)} bytes of shared memory{several}, the card has {shared}")
@@ -107,7 +116,7 @@ def _in_order(kernel: Any) -> Iterator[Any]:
     yield from kernel.configs
     last = kernel.configs[-1]
     stages = max(last.num_stages, last.kwargs.get("NUM_STAGES", 1))
-    if stages > 1 and kernel.inductor_meta.get(_UNPIPELINED, hasattr(kernel, _UNPIPELINES)):
+    if stages > 1 and hasattr(kernel, _UNPIPELINES) and kernel.inductor_meta.get(_UNPIPELINED, True):
         single = copy.deepcopy(last)
         single.num_stages = 1
         if "NUM_STAGES" in single.kwargs:

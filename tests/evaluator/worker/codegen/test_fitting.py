@@ -23,7 +23,9 @@ NEEDED = 8192 * 4
 
 @pytest.mark.slow
 def test_a_kernel_that_needs_more_shared_memory_than_a_block_can_have_is_refused(tmp_path: Path) -> None:
-    assert build("crowded", crowded(32), with_shared(NEEDED), tmp_path / "fits")["shared"] == NEEDED
+    fits = build("crowded", crowded(32), with_shared(NEEDED), tmp_path / "fits")
+    assert fits["shared"] == NEEDED
+    assert "note" not in fits
     with pytest.raises(Refused) as caught:
         build("crowded", crowded(32), with_shared(NEEDED - 1), tmp_path / "large")
     assert str(caught.value) == "needs 32768 bytes of shared memory, the card has 32767"
@@ -40,6 +42,9 @@ def test_a_configuration_that_does_not_fit_is_left_out_as_inductor_does(tmp_path
         "crowded", crowded(32) + more.replace("CHANGE", "num_warps = 1"), with_shared(1024), tmp_path
     )
     assert (small["config"]["num_warps"], small["configs"], small["shared"]) == (1, 2, 0)
+    assert (
+        small["note"] == "in its first configuration it needs 32768 bytes of shared memory, the card has 1024"
+    )
     # Where none fits the last is tried without a pipeline, which does not help here.
     staged = crowded(32) + more.replace("CHANGE", "num_stages = 3")
     with pytest.raises(Refused, match="needs 32768 bytes of shared memory at the least, in 3 configurations"):
