@@ -29,7 +29,7 @@ from evaluator.worker.targets.codegen.card import Card
 # A kernel that takes longer is recorded as not built, with all that its build started ended.
 KERNEL_LIMIT_S: Final = 120.0
 # Changes when what is kept of a build does.
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 
 
 def run(request: Record, writer: RecordWriter) -> None:
