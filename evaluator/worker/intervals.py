@@ -28,9 +28,6 @@ class Interval:
 class Timer(Protocol):
     """Measures batches on one kind of target."""
 
-    # Whether a call returns before the device is done, so that submission and stream have times of their own.
-    has_device: bool
-
     def batch(self, submit: Callable[[], None], streams: Sequence[Any] = ()) -> Interval:
         """Run ``submit``, which makes the batch's calls. ``streams``: the side streams that they say they work on."""
         ...
@@ -38,8 +35,6 @@ class Timer(Protocol):
 
 class HostTimer:
     """The timer of a target whose calls return when they are done."""
-
-    has_device = False
 
     def batch(self, submit: Callable[[], None], streams: Sequence[Any] = ()) -> Interval:
         """The batch until its last call returned."""

@@ -11,7 +11,7 @@ import torch
 from evaluator.worker import calling
 from evaluator.worker.calling import WorkloadError
 from evaluator.worker.protocol import Sample
-from evaluator.worker.rounds import VOID, Rounds
+from evaluator.worker.rounds import Rounds, sample, turns
 from evaluator.worker.session import ProbeSession
 from evaluator.worker.sides import Side
 from evaluator.worker.trees import flatten
@@ -36,18 +36,12 @@ def measure(session: ProbeSession, bucket: Bucket, sides: Sequence[Side], rounds
         return []
     host = Target(session.target.name, "cpu")
     samples: list[Sample] = []
-    for number in range(-_WARM, _TIMED):
-        for side in sides if number % 2 == 0 else reversed(sides):
-            inputs = calling.make_inputs(session.workload, bucket, host, session.seed)
-            compiles, before = rounds.count.total, rounds.state()
-            with side.ready():
-                seconds = _serve(session, side, inputs)
-            if number >= 0:
-                void = [VOID] if rounds.count.total != compiles else []
-                value, flags = None if void else seconds * 1e3, [*void, *rounds.judge(before, rounds.state())]
-                samples.append(
-                    {"metric": f"{side.mode}.{METRIC}", "round": number, "value": value, "flags": flags}
-                )
+    for number, side in turns(sides, range(-_WARM, _TIMED)):
+        inputs = calling.make_inputs(session.workload, bucket, host, session.seed)
+        with rounds.observed() as flags, side.ready():
+            seconds = _serve(session, side, inputs)
+        if number >= 0:
+            samples.append(sample(f"{side.mode}.{METRIC}", number, seconds * 1e3, flags))
     return samples
 
 

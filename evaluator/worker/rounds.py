@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -22,7 +23,6 @@ VOID: Final = "compiled_in_region"
 # A process whose middle half of rounds spreads over more than this part of their median tells little by it.
 _NOISY_SPREAD: Final = 0.2
 _LEAST_ROUNDS_TO_JUDGE: Final = 4
-
 
 # How a device is at one moment.
 State = Mapping[str, Any]
@@ -58,24 +58,25 @@ class Rounds:
     def measure(self, sides: Sequence[Side], rounds: int, qualities: Mapping[str, Qualities]) -> list[Sample]:
         """The samples of all rounds; ``qualities`` by mode."""
         samples: list[Sample] = []
-        for number in range(rounds):
-            # The order turns each round, so that a drift of the machine meets both sides alike.
-            for side in sides if number % 2 == 0 else reversed(sides):
-                inputs = self.inputs(side)
-                gc.collect()
-                before, compiles = self.state(), self.count.total
-                gc.disable()
-                try:
-                    with side.ready():
-                        interval = self.timer.batch(partial(side.submit, inputs), side.streams)
-                finally:
-                    gc.enable()
-                void = (VOID,) if self.count.total != compiles else ()
-                held = (*void, *interval.flags, *self.judge(before, self.state()))
-                samples += self._samples(side.mode, number, interval, qualities[side.mode], held)
+        for number, side in turns(sides, range(rounds)):
+            inputs = self.inputs(side)
+            with no_collection(), self.observed() as flags, side.ready():
+                interval = self.timer.batch(partial(side.submit, inputs), side.streams)
+            samples += self._samples(side.mode, number, interval, qualities[side.mode], flags)
         for side in sides:
             samples += missing((side.mode,), qualities[side.mode].missing)
         return _noise_marked(samples, [side.mode for side in sides])
+
+    @contextlib.contextmanager
+    def observed(self) -> Iterator[list[str]]:
+        """Words that qualify what runs inside, there once it is over: VOID where something compiled, and what the device's
+        state before and after says."""
+        flags: list[str] = []
+        compiles, before = self.count.total, self.state()
+        yield flags
+        if self.count.total != compiles:
+            flags.append(VOID)
+        flags.extend(self.judge(before, self.state()))
 
     def warm(self, side: Side, seconds: float) -> None:
         """Batches back to back until the device has worked for so long: calls one by one leave it idle in between, and
@@ -88,17 +89,40 @@ class Rounds:
     def _samples(
         self, mode: str, number: int, interval: Interval, quality: Qualities, flags: Sequence[str]
     ) -> list[Sample]:
-        """What a round leaves. One that compiled measured the compiler, and has no value."""
+        """What a round leaves."""
         return [
-            {
-                "metric": f"{mode}.{name}",
-                "round": number,
-                "value": None if VOID in flags else getattr(interval, part) * 1e3 / self.repeats,
-                "flags": [*flags, *quality.flags.get(name, ())],
-            }
+            sample(
+                f"{mode}.{name}",
+                number,
+                getattr(interval, part) * 1e3 / self.repeats,
+                [*flags, *interval.flags, *quality.flags.get(name, ())],
+            )
             for name, part in _PARTS.items()
             if name not in quality.missing
         ]
+
+
+def turns(sides: Sequence[Side], numbers: Iterable[int]) -> Iterator[tuple[int, Side]]:
+    """Each side once for each number. The order turns, so that a drift of the machine meets both sides alike."""
+    for number in numbers:
+        for side in sides if number % 2 == 0 else reversed(sides):
+            yield number, side
+
+
+def sample(metric: str, number: int, value: float, flags: Sequence[str]) -> Sample:
+    """One number of a round. What compiled meanwhile measured the compiler, and has none."""
+    return {"metric": metric, "round": number, "value": None if VOID in flags else value, "flags": [*flags]}
+
+
+@contextlib.contextmanager
+def no_collection() -> Iterator[None]:
+    """Garbage is collected before, and not inside."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def missing(modes: Sequence[str], why: Mapping[str, str]) -> list[Sample]:

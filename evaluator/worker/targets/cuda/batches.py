@@ -86,8 +86,6 @@ def drained(host_s: float, wall_s: float) -> bool:
 class DeviceTimer:
     """Times batches on the stream that is current when it is made."""
 
-    has_device = True
-
     def __init__(
         self,
         device: Device,

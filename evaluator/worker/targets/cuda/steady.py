@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from evaluator.worker.protocol import Sample
-from evaluator.worker.rounds import VOID, Qualities, Rounds, State
+from evaluator.worker.rounds import Qualities, Rounds, State, no_collection, sample, turns
 from evaluator.worker.sides import Side
 from evaluator.worker.targets.cuda import nvml, presence
 from evaluator.worker.targets.cuda.batches import DeviceTimer, Watched
@@ -37,10 +35,10 @@ def looked_at(
         if side.mode == "eager":
             launching, elsewhere = _dispatched(timer, side, rounds)
         inputs = rounds.inputs(side)
-        with side.ready(), _no_collection():
+        with side.ready(), no_collection():
             whole = timer.batch(partial(side.submit, inputs), side.streams)
         calls = [partial(side.submit, [one]) for one in rounds.inputs(side)]
-        with side.ready(), _no_collection():
+        with side.ready(), no_collection():
             seconds = timer.watch(calls, partial(_noted, busy, side.mode, rounds))
         assert whole.host_s is not None  # a device has it
         found[side.mode] = qualities(Watched(whole.host_s, whole.wall_s, seconds, launching, elsewhere))
@@ -79,21 +77,15 @@ def flushed(
     """Device time of calls that each find the device's L2 cache flushed, a series of its own."""
     flush = Flush()
     samples: list[Sample] = []
-    for one in range(number):
-        for side in sides if one % 2 == 0 else reversed(sides):
-            if FLUSHED in by_mode[side.mode].missing:
-                continue
-            calls = [partial(side.submit, [each]) for each in rounds.inputs(side)[:_MOST_FLUSHED]]
-            gc.collect()
-            compiles, before = rounds.count.total, rounds.state()
-            with side.ready(), _no_collection():
-                interval = timer.each(calls, flush, side.streams)
-            void = [VOID] if rounds.count.total != compiles else []
-            assert interval.stream_s is not None  # a device has it
-            value = None if void else interval.stream_s * 1e3 / len(calls)
-            said = [*void, *interval.flags, *rounds.judge(before, rounds.state())]
-            flags = [*said, *by_mode[side.mode].flags.get(FLUSHED, ())]
-            samples.append({"metric": f"{side.mode}.{FLUSHED}", "round": one, "value": value, "flags": flags})
+    for one, side in turns(sides, range(number)):
+        if FLUSHED in by_mode[side.mode].missing:
+            continue
+        calls = [partial(side.submit, [each]) for each in rounds.inputs(side)[:_MOST_FLUSHED]]
+        with no_collection(), rounds.observed() as flags, side.ready():
+            interval = timer.each(calls, flush, side.streams)
+        assert interval.stream_s is not None  # a device has it
+        said = [*flags, *interval.flags, *by_mode[side.mode].flags.get(FLUSHED, ())]
+        samples.append(sample(f"{side.mode}.{FLUSHED}", one, interval.stream_s * 1e3 / len(calls), said))
     return samples
 
 
@@ -111,13 +103,3 @@ def _dispatched(timer: DeviceTimer, side: Side, rounds: Rounds) -> tuple[int | N
     finally:
         device.synchronize()
     return used.launching, used.elsewhere
-
-
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
