@@ -91,6 +91,11 @@ def show(
     return _picked(event, pick)
 
 
+def known(frame: pd.DataFrame, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of ``columns`` of which ``frame`` has anything."""
+    return {name: column for name, column in columns.items() if frame[name].notna().any()}
+
+
 def download_csv(frame: pd.DataFrame, name: str, *, key: str) -> None:
     """A button that saves all of ``frame``."""
     st.download_button(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 import streamlit as st
@@ -94,22 +94,17 @@ def _summary(sides: Sequence[frames.Side], key: str) -> None:
     found = frames.summary(sides)
     if not found[list(_COSTS)].notna().any(axis=None):
         return
-    columns: dict[str, Any] = {}
-    if found["side"].notna().any():
-        columns["side"] = tables.text("side", width=80)
-    columns["mode"] = tables.text("mode", width=80)
+    columns = {"side": tables.text("side", width=80), "mode": tables.text("mode", width=80)}
     for name, (label, width, help) in _SUMMARY.items():
         if name in ("busy", "idle_host", "idle_device", "bound"):
-            make = tables.text(label, width=width, help=help)
+            columns[name] = tables.text(label, width=width, help=help)
         elif name in ("host", "stream", "first_kernel"):
-            make = tables.number(label, 3, width=width, help=help)
+            columns[name] = tables.number(label, 3, width=width, help=help)
         else:
-            make = tables.significant(label, 4, width=width, help=help)
-        if found[name].notna().any():
-            columns[name] = make
+            columns[name] = tables.significant(label, 4, width=width, help=help)
     tables.show(
         found,
-        columns,
+        tables.known(found, columns),
         key=f"{key}-summary",
         rows=4,
         csv="profiled-batches.csv",
@@ -138,10 +133,9 @@ def _kernels(shown: pd.DataFrame, key: str) -> None:
             "generated", width=80, help="whether the walk's code has a kernel of this name"
         ),
     }
-    columns = {name: made for name, made in columns.items() if shown[name].notna().any()}
     tables.show(
         shown,
-        columns,
+        tables.known(shown, columns),
         key=f"{key}-kernels",
         rows=8,
         csv="observed-kernels.csv",
@@ -162,10 +156,9 @@ def _beside(shown: pd.DataFrame, key: str) -> None:
         "registers": tables.text("registers", width=70, help="of a thread, as launched"),
         "spills": tables.text("spills", width=50, help="local memory of a thread in 4-byte words, by Triton"),
     }
-    columns = {name: made for name, made in columns.items() if shown[name].notna().any()}
     tables.show(
         shown,
-        columns,
+        tables.known(shown, columns),
         key=f"{key}-beside",
         rows=10,
         csv="observed-kernels-compared.csv",
@@ -211,10 +204,9 @@ def _operators(record: ObservedRecord, key: str) -> None:
             ),
             "kernels": tables.significant("kernels a call", 4, width=100, help="launched from inside it"),
         }
-        columns = {name: made for name, made in columns.items() if found[name].notna().any()}
         tables.show(
             found,
-            columns,
+            tables.known(found, columns),
             key=f"{key}-operators",
             rows=10,
             csv="operators.csv",

@@ -113,13 +113,7 @@ def test_what_a_hanging_compiler_started_is_ended_with_it(
     recorded: dict[tuple[str, str], dict[str, Any]],
 ) -> None:
     assert recorded["compiler_waits_for_its_child", "n=5"]["status"] == "timeout"
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                command = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            assert SLEEP.encode() not in command, f"process {entry.name} is left: {command!r}"
+    assert commandline.processes_with(SLEEP) == []
     (cold,) = [
         each
         for each in recorded["compiler_waits_for_its_child", "n=5"]["probes"]["compile"]["processes"]

@@ -96,6 +96,11 @@ def document(folder: Path, reference: str = "latest", *more: str) -> dict[str, A
 
 def processes_below(folder: Path) -> list[str]:
     """Command lines of live processes that have this folder in their command line."""
+    return processes_with(str(folder))
+
+
+def processes_with(words: str) -> list[str]:
+    """Command lines of live processes that have these words in it, spaces between the arguments."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -105,6 +110,6 @@ def processes_below(folder: Path) -> list[str]:
             state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
             continue
-        if str(folder) in line and state != "Z":
+        if words in line and state != "Z":
             found.append(line)
     return found

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.evaluator.commandline import processes_with
+
 REPOSITORY = Path(__file__).parents[2]
 WORKLOADS = Path(__file__).parent / "failures"
 # Some 25 s are needed where the C++ compiler works; what hangs costs this once.
@@ -136,13 +138,7 @@ def test_megabytes_of_output_are_kept_and_forge_no_result(run: dict[str, Any]) -
 
 def test_nothing_is_left_running(run: dict[str, Any]) -> None:
     assert run["leaves_a_child"]["n=4"]["status"] == "ok"
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                command = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            assert SLEEP.encode() not in command, f"process {entry.name} is left: {command!r}"
+    assert processes_with(SLEEP) == []
 
 
 def test_a_broken_compiler_is_said_once_and_blames_no_workload(tmp_path: Path) -> None:
