@@ -11,7 +11,8 @@ from typing import Any
 from evaluator import machine
 from evaluator.control.run_records import Settings
 from evaluator.control.scratch import Scratch
-from evaluator.control.server_client import Described, Server, ServerDied
+from evaluator.control.server_client import Described, Server
+from evaluator.control.server_process import ServerDied
 from evaluator.errors import BrokenSetUp, UserError
 from evaluator.interpreters.planning import Interpreter
 from evaluator.selection import Cell, problem_description, select

@@ -11,7 +11,8 @@ from evaluator.control.probe_records import Record
 from evaluator.control.progress import Progress
 from evaluator.control.run_records import Settings
 from evaluator.control.scratch import Scratch
-from evaluator.control.server_client import Server, ServerDied
+from evaluator.control.server_client import Server
+from evaluator.control.server_process import ServerDied
 from evaluator.control.unit_work import CellKey, Done, UnitWork
 from evaluator.environments import Environment, close_all, server_log, start_server
 from evaluator.errors import BrokenSetUp

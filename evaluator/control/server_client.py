@@ -1,27 +1,20 @@
-"""The controller's end of a process server: starts one under an interpreter, asks it, and ends it."""
+"""What the controller asks of a process server: its environment, the workloads, the toolchain, probes."""
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import os
-import select
-import signal
-import subprocess
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from evaluator.control.server_process import Record, ServerDied, ServerProcess
 from evaluator.errors import UserError
-from evaluator.interpreters.variables import UNSET, is_reserved
-from evaluator.machine import REPOSITORY, shorten
+from evaluator.machine import shorten
 from evaluator.worker.protocol import PROTOCOL_VERSION
-
-Record = dict[str, Any]
 
 # Importing torch and its compiler takes 4 to 20 s on a busy machine with cold disks; beyond this it hangs.
 START_LIMIT_S: Final = 180.0
@@ -29,11 +22,6 @@ START_LIMIT_S: Final = 180.0
 GRACE_S: Final = 90.0
 # Describing and preparing the toolchain are limited by the server itself; this is above both limits.
 OTHER_LIMIT_S: Final = 900.0
-_CLOSE_PATIENCE_S: Final = 10.0
-
-
-class ServerDied(Exception):
-    """The process server ended, hung, or answered what makes no sense; the message says which."""
 
 
 @dataclass(frozen=True)
@@ -87,43 +75,7 @@ class Server:
         self.python = python
         self.id = str(uuid.uuid4())
         self.started_at = datetime.now(UTC).isoformat()
-        self._log = log
-        self._buffer = b""
-        self._next_id = 0
-        temporary.mkdir(parents=True, exist_ok=True)
-        requests_read, self._requests = os.pipe()
-        self._records, records_write = os.pipe()
-        command = [str(python), "-m", "evaluator.worker", "--serve"]
-        command += [
-            "--requests-fd",
-            str(requests_read),
-            "--records-fd",
-            str(records_write),
-            "--log",
-            str(log),
-        ]
-        reads_gpus = importlib.util.find_spec("pynvml")
-        if reads_gpus is not None and reads_gpus.origin is not None:
-            # The interpreter under test has torch and need not have this.
-            command += ["--nvml", reads_gpus.origin]
-        try:
-            with log.open("ab") as output:
-                self._process = subprocess.Popen(
-                    command,
-                    env=_environment(temporary, variables or {}),
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=output,
-                    pass_fds=(requests_read, records_write),
-                    # Ctrl-C in a terminal is for the controller, which then ends the server in order.
-                    start_new_session=True,
-                )
-        except OSError as error:
-            self._close_pipes()
-            raise UserError(f"{python} can't be started: {error.strerror}") from None
-        finally:
-            os.close(requests_read)
-            os.close(records_write)
+        self._process = ServerProcess(python, temporary, log, variables or {})
         try:
             self.hello = self._await_hello()
         except BaseException:
@@ -187,35 +139,14 @@ class Server:
 
     def probe(self, request: Record, time_s: float) -> Iterator[Record]:
         """Run one probe process; its records as they come, ``done`` last. Raises ServerDied."""
-        return self._ask({"op": "probe", **request}, time_s + GRACE_S)
+        return self._process.ask({"op": "probe", **request}, time_s + GRACE_S)
 
     def close(self) -> None:
         """End the server and all it started; harmless on one that has ended."""
-        self._close_pipes()
-        try:
-            self._process.wait(_CLOSE_PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        finally:
-            self._end_group()
-
-    def _end_group(self) -> None:
-        # The server is its group's leader and has ended; what may be left there is what it did not get to end.
-        try:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
-
-    def _close_pipes(self) -> None:
-        for name in ("_requests", "_records"):
-            fd = getattr(self, name)
-            if fd >= 0:
-                os.close(fd)
-                setattr(self, name, -1)
+        self._process.close()
 
     def _await_hello(self) -> Hello:
-        record = self._next_record(time.monotonic() + START_LIMIT_S)
+        record = self._process.next_record(time.monotonic() + START_LIMIT_S)
         if record.get("kind") == "failed":
             raise UserError(
                 f"{shorten(str(self.python))} can't import torch ({record.get('message')}): install it there, or "
@@ -235,7 +166,7 @@ class Server:
     def _single(self, request: Record) -> Record:
         result: Record | None = None
         done: Record = {}
-        for record in self._ask(request, OTHER_LIMIT_S):
+        for record in self._process.ask(request, OTHER_LIMIT_S):
             if record.get("kind") == "result":
                 result = record
             elif record.get("kind") == "done":
@@ -244,65 +175,5 @@ class Server:
             reason = done.get("reason") or "it gave no answer"
             if request["op"] == "toolchain":
                 return {"kind": "result", "status": "setup_error", "reason": reason, "samples": []}
-            raise ServerDied(f"the workloads could not be read: {reason}; {self._log_tail()}")
+            raise ServerDied(f"the workloads could not be read: {reason}; {self._process.log_tail()}")
         return result
-
-    def _ask(self, request: Record, limit_s: float) -> Iterator[Record]:
-        self._next_id += 1
-        identity = self._next_id
-        line = (json.dumps({"id": identity, **request}) + "\n").encode()
-        try:
-            while line:
-                line = line[os.write(self._requests, line) :]
-        except OSError as error:
-            raise ServerDied(f"the process server has ended ({error.strerror}); {self._log_tail()}") from None
-        while True:
-            # Each record says that the server is at work; the limit is for its silence.
-            record = self._next_record(time.monotonic() + limit_s)
-            if record.get("id") != identity:
-                continue  # what an interrupted request left in the pipe
-            yield record
-            if record.get("kind") == "done":
-                return
-
-    def _next_record(self, deadline: float) -> Record:
-        while b"\n" not in self._buffer:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise ServerDied("the process server does not answer")
-            ready, _, _ = select.select([self._records], [], [], left)
-            if not ready:
-                continue
-            chunk = os.read(self._records, 1 << 16)
-            if not chunk:
-                raise ServerDied(f"the process server has ended; {self._log_tail()}")
-            self._buffer += chunk
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        try:
-            record = json.loads(line)
-        except ValueError:
-            raise ServerDied(f"the process server wrote what is no record: {line[:80]!r}") from None
-        if not isinstance(record, dict):
-            raise ServerDied(f"the process server wrote what is no record: {line[:80]!r}")
-        return record
-
-    def _log_tail(self) -> str:
-        try:
-            lines = self._log.read_text(errors="replace").strip().splitlines()
-        except OSError:
-            lines = []
-        return f"its last words: {shorten(lines[-1])}" if lines else "it left no log"
-
-
-def _environment(temporary: Path, own: Mapping[str, str]) -> dict[str, str]:
-    """Environment variables of a server: the user's, those of this side, our package on the path, and places of the
-    run's own, which nothing overrides."""
-    given = {**os.environ, **{name: value for name, value in own.items() if not is_reserved(name)}}
-    variables = {name: value for name, value in given.items() if name not in UNSET}
-    paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
-    variables["PYTHONPATH"] = os.pathsep.join(paths)
-    # The C++ header is kept below the temp directory whatever the cache variable says.
-    variables["TMPDIR"] = str(temporary)
-    variables["TORCHINDUCTOR_CACHE_DIR"] = str(temporary / "cache")
-    variables["HF_HUB_OFFLINE"] = "1"
-    return variables

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.control.server_client import _environment
+from evaluator.control.server_process import environment
 from evaluator.interpreters.variables import problem_with
 
 
@@ -62,7 +62,7 @@ def test_what_the_server_sets_is_not_overridden(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("TORCH_LOGS", "+dynamo")
     monkeypatch.setenv("FLAG", "user")
     own = {"TMPDIR": "/x", "PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "0", "FLAG": "side", "OTHER": "1"}
-    found = _environment(tmp_path, own)
+    found = environment(tmp_path, own)
     assert found["TMPDIR"] == str(tmp_path)
     assert found["HF_HUB_OFFLINE"] == "1"
     assert (found["FLAG"], found["OTHER"]) == ("side", "1")
