@@ -7,7 +7,6 @@ import gc
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final
 
 from evaluator.worker.intervals import Interval, Timer
@@ -60,8 +59,8 @@ class Rounds:
         samples: list[Sample] = []
         for number, side in turns(sides, range(rounds)):
             inputs = self.inputs(side)
-            with no_collection(), self.observed() as flags, side.ready():
-                interval = self.timer.batch(partial(side.submit, inputs), side.streams)
+            with no_collection(), self.observed() as flags:
+                interval = side.batch(self.timer, inputs)
             samples += self._samples(side.mode, number, interval, qualities[side.mode], flags)
         for side in sides:
             samples += missing((side.mode,), qualities[side.mode].missing)
@@ -83,8 +82,7 @@ class Rounds:
         its clock low."""
         spent = 0.0
         while spent < seconds:
-            with side.ready():
-                spent += self.timer.batch(partial(side.submit, self.inputs(side)), side.streams).wall_s
+            spent += side.batch(self.timer, self.inputs(side)).wall_s
 
     def _samples(
         self, mode: str, number: int, interval: Interval, quality: Qualities, flags: Sequence[str]

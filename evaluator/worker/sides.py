@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from evaluator.worker import calling
+from evaluator.worker.intervals import Interval, Timer
 from evaluator.worker.session import ProbeSession
 
 if TYPE_CHECKING:
@@ -47,6 +49,12 @@ class Side:
     def ready(self) -> contextlib.AbstractContextManager[Any]:
         """The context of its calls, entered once around a batch to stay out of its time."""
         return calling.grad_mode(self._session.workload)
+
+    def batch(self, timer: Timer, inputs: Sequence[Inputs]) -> Interval:
+        """What a batch takes, a call for each set of ``inputs``. They are made before, since making some sets the grad
+        mode: a call in another mode than the rest is compiled for it, and warms or times other code."""
+        with self.ready():
+            return timer.batch(partial(self.submit, inputs), self.streams)
 
     def submit(self, inputs: Sequence[Inputs]) -> None:
         """One call for each set of inputs; on a device they are not done when this returns."""

@@ -13,7 +13,6 @@ import os
 import statistics
 import time
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -150,8 +149,7 @@ def _warm_up(timer: Timer, side: Side, plan: dict[str, Any]) -> tuple[int, float
     calls: list[float] = []
     begun = time.perf_counter()
     while True:
-        with side.ready():
-            calls.append(timer.batch(partial(side.submit, [side.fresh()])).wall_s)
+        calls.append(side.batch(timer, [side.fresh()]).wall_s)
         spent = time.perf_counter() - begun
         if len(calls) >= plan["warmup_calls"] and spent * 1e3 >= plan["warmup_ms"]:
             return len(calls), statistics.median(calls)

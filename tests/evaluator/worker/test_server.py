@@ -62,6 +62,7 @@ def build():
 def inputs(bucket):
     return (torch.randn(16), bucket["k"]), {}
 """
+WHOLE = LIMIT.replace("range(2, 13)", "range(2, 10)").replace('"dynamic": False', '"dynamic": False, "fullgraph": True')
 UNSTABLE = """
 import torch
 BUCKETS = [{"n": 4}]
@@ -102,6 +103,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "steady": STEADY,
         "mutates": MUTATES,
         "limit": LIMIT,
+        "whole": WHOLE,
         "unstable": UNSTABLE,
         "later": FAILS_LATER,
     }.items():
@@ -131,9 +133,7 @@ def probe(
 ) -> list[Any]:
     request = {
         "probe": probe,
-        "sources": [
-            str(folder / name) for name in ("steady.py", "mutates.py", "limit.py", "unstable.py", "later.py")
-        ],
+        "sources": [str(file) for file in sorted(folder.glob("*.py"))],
         "packs": False,
         "workload": workload,
         "variant": "default",
@@ -233,6 +233,15 @@ def test_code_beyond_the_recompile_limit_has_no_compiled_time(server: Server, fo
     assert timed["k=12"]["status"] == "not_comparable"
     assert set(values(timed["k=12"], "compiled.wall_ms")) == {None}
     assert all(value is not None for value in values(timed["k=12"], "eager.wall_ms"))
+
+
+def test_code_up_to_the_recompile_limit_is_timed_as_it_was_walked(server: Server, folder: Path) -> None:
+    # Eight graphs of one function are what torch allows; a ninth, of whatever a timing does otherwise, is an error here.
+    buckets = [f"k={k}" for k in range(2, 10)]
+    records = probe(server, folder, "whole", "walk", buckets, timing=TIMING)
+    assert {(one["status"], one.get("reason")) for one in records if one["kind"] == "result"} == {("ok", None)}
+    for timed in results(records, "timing").values():
+        assert all(value is not None for value in values(timed, "compiled.wall_ms"))
 
 
 def test_what_compiles_again_in_the_second_walk_is_not_timed(server: Server, folder: Path) -> None:

@@ -35,8 +35,8 @@ def looked_at(
         if side.mode == "eager":
             launching, elsewhere = _dispatched(timer, side, rounds)
         inputs = rounds.inputs(side)
-        with side.ready(), no_collection():
-            whole = timer.batch(partial(side.submit, inputs), side.streams)
+        with no_collection():
+            whole = side.batch(timer, inputs)
         calls = [partial(side.submit, [one]) for one in rounds.inputs(side)]
         with side.ready(), no_collection():
             seconds = timer.watch(calls, partial(_noted, busy, side.mode, rounds))
