@@ -167,13 +167,14 @@ def _of_rounds(record: EvaluationRecord) -> list[Finding]:
 
 
 def _of_accuracy(record: EvaluationRecord) -> list[Finding]:
-    verdicts = set(record.accuracy["verdict"].dropna())
-    if "fail" in verdicts:
-        return [Finding("bad", "The compiled outputs are further from float64 than the tolerance allows.")]
-    if "not_comparable" in verdicts:
+    verdict, series = record.outputs
+    drawn = "" if series == "default" else ", compiled so that it draws eager's random numbers"
+    if verdict == "fail":
+        return [Finding("bad", f"The compiled outputs are not eager's within the tolerance{drawn}.")]
+    if verdict == "not_comparable":
         return [Finding("note", "The outputs can't be compared, so their accuracy was not judged.")]
-    if "pass" in verdicts:
-        return [Finding("good", "The compiled outputs are within tolerance.")]
+    if verdict == "pass":
+        return [Finding("good", f"The compiled outputs are within tolerance{drawn}.")]
     if record.evidence_only:
         return []
     return [Finding("note", "Accuracy was not measured.")]

@@ -73,15 +73,22 @@ def _evaluation(evaluation: Document) -> Iterator[str]:
         yield f"recompile of {place}: {_first_line(one.get('reason'))}"
     yield from kernel_lines(evaluation)
     yield from observed_lines(evaluation)
-    accuracy = evaluation.get("accuracy") or {}
-    if accuracy.get("verdict") not in ("pass", None):
-        yield (
-            f"accuracy {accuracy['verdict']}: {accuracy.get('reason')} (largest difference "
-            f"{_scientific(accuracy.get('max_abs'))}, error to float64 {_scientific(accuracy.get('rmse_fp64'))}, "
-            f"eager's {_scientific(accuracy.get('eager_rmse_fp64'))})"
-        )
+    yield from _accuracy(evaluation.get("accuracy_series") or {})
     for one in evaluation.get("differences", ()):
         yield f"{one.get('kind')} of {one.get('leaf')}: eager {one.get('eager')}, compiled {one.get('compiled')}"
+
+
+def _accuracy(by_series: Document) -> Iterator[str]:
+    for name, accuracy in by_series.items():
+        series = "" if name == "default" else " with eager's random numbers"
+        if accuracy.get("verdict") == "pass" and series:
+            yield f"accuracy{series}: pass"
+        elif accuracy.get("verdict") != "pass":
+            yield (
+                f"accuracy{series} {accuracy.get('verdict') or 'unknown'}: {accuracy.get('reason')} (largest difference "
+                f"{_scientific(accuracy.get('max_abs'))}, error to float64 {_scientific(accuracy.get('rmse_fp64'))}, "
+                f"eager's {_scientific(accuracy.get('eager_rmse_fp64'))})"
+            )
 
 
 def _facts(facts: Document) -> Iterator[str]:

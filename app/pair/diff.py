@@ -63,7 +63,7 @@ def cards(sides: Sides) -> list[tuple[str, str, str]]:
 
 def _facts(record: EvaluationRecord) -> dict[str, str]:
     facts = record.facts or {}
-    verdicts = [str(verdict) for verdict in record.accuracy["verdict"].dropna().unique()]
+    outputs, _ = record.outputs
     return {
         "Status": theme.status_text(record.status or "running"),
         "Graphs": theme.count(facts.get("graphs")),
@@ -72,7 +72,7 @@ def _facts(record: EvaluationRecord) -> dict[str, str]:
         "Compiles": theme.count(facts.get("compiles")),
         "Recompiles": theme.count(facts.get("recompiles")),
         "Kernels": theme.count(len(record.kernels) if facts.get("graphs") is not None else None),
-        "Accuracy": verdicts[0].replace("_", " ") if verdicts else theme.MISSING,
+        "Accuracy": outputs.replace("_", " ") if outputs else theme.MISSING,
     }
 
 

@@ -58,7 +58,7 @@ def pick_evaluation(listed: pd.DataFrame) -> int:
 def summary(record: EvaluationRecord) -> None:
     """The exact facts in one row, and what they say."""
     facts = record.facts or {}
-    verdicts = [str(verdict) for verdict in record.accuracy["verdict"].dropna().unique()]
+    outputs, _ = record.outputs
     cards = [
         ("Status", theme.status_text(record.status or "running")),
         ("Graphs", theme.count(facts.get("graphs"))),
@@ -67,7 +67,7 @@ def summary(record: EvaluationRecord) -> None:
         ("Compiles", theme.count(facts.get("compiles"))),
         ("Recompiles", theme.count(facts.get("recompiles"))),
         ("Kernels", theme.count(len(record.kernels) if facts.get("graphs") is not None else None)),
-        ("Accuracy", verdicts[0].replace("_", " ") if verdicts else theme.MISSING),
+        ("Accuracy", outputs.replace("_", " ") if outputs else theme.MISSING),
     ]
     for column, (label, value) in zip(st.columns([2, 1, 1, 1, 1, 1, 1, 1.4]), cards, strict=True):
         column.metric(label, value, border=True)

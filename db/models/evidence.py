@@ -10,7 +10,9 @@ from sqlalchemy.orm import Mapped
 
 from db.models.base import Base, described, one_of, row_id
 
-ACCURACY_SERIES: Final = ("default", "fallback_random")
+DEFAULT: Final = "default"
+FALLBACK_RANDOM: Final = "fallback_random"
+ACCURACY_SERIES: Final = (DEFAULT, FALLBACK_RANDOM)
 RAN_EAGER: Final = ("none", "some", "all")
 ACCURACY_VERDICTS: Final = ("pass", "fail", "not_comparable")
 

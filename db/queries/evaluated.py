@@ -11,7 +11,13 @@ from sqlalchemy import ColumnElement, RowMapping, Table, and_, false, or_, selec
 from db import facts
 from db.queries.evaluated_builds import NO_BUILDS, Builds, builds
 from db.queries.evaluated_parts import SERIES, break_of, guard_of, kernel_of, series_of
-from db.queries.evaluated_probes import Failures, accuracies, accuracy_result, differences, failures
+from db.queries.evaluated_probes import (
+    Failures,
+    accuracy_result,
+    deciding_accuracies,
+    differences,
+    failures,
+)
 from db.session import Reads
 from db.tables import (
     BUCKET,
@@ -75,7 +81,7 @@ def _found(reads: Reads, scope: ColumnElement[bool]) -> Iterator[tuple[Place, Ev
         builds=builds(reads, scope),
         traces=_first(_traces(reads, scope)),
         series=series_of(_of_evaluations(reads, SUMMARY, scope, SERIES)),
-        accuracies=accuracies(reads, scope),
+        accuracies=deciding_accuracies(reads, scope),
         differences=differences(reads, scope),
         failures=failures(reads, scope),
     )

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, RowMapping, select
 
+from db.models.evidence import DEFAULT, FALLBACK_RANDOM
 from db.session import Reads
 from db.tables import ACCURACY, DIFFERENCE, EVALUATION, PROBE, REPLICA
 from evaluator.verdicts.sides import AccuracyResult, Failure, LeafDigest
@@ -45,14 +46,34 @@ def failures(reads: Reads, scope: ColumnElement[bool]) -> Failures:
 
 def accuracies(reads: Reads, scope: ColumnElement[bool]) -> dict[int, Row]:
     """The default series of the first accuracy probe that has one, by evaluation."""
-    query = (
-        select(PROBE.c.evaluation_id, ACCURACY)
-        .join(ACCURACY, ACCURACY.c.probe_id == PROBE.c.id)
-        .where(ACCURACY.c.series == "default")
-    )
-    found: dict[int, Row] = {}
+    return {of: series[DEFAULT] for of, series in _series(reads, scope).items()}
+
+
+def deciding_accuracies(reads: Reads, scope: ColumnElement[bool]) -> dict[int, Row]:
+    """The series that says whether the outputs are right, by evaluation: the default one, or that with eager's random
+    numbers where the default can't be judged and this one was."""
+    return {
+        of: series[deciding({name: row["verdict"] for name, row in series.items()})]
+        for of, series in _series(reads, scope).items()
+    }
+
+
+def deciding(verdicts: Mapping[str, str | None]) -> str:
+    """Which series of one accuracy probe says whether the outputs are right; ``verdicts`` by series."""
+    judged = verdicts.get(FALLBACK_RANDOM) in ("pass", "fail")
+    return FALLBACK_RANDOM if judged and verdicts.get(DEFAULT) == "not_comparable" else DEFAULT
+
+
+def _series(reads: Reads, scope: ColumnElement[bool]) -> dict[int, dict[str, Row]]:
+    """By evaluation, the series of the first accuracy probe that has a default one."""
+    query = select(PROBE.c.evaluation_id, ACCURACY).join(ACCURACY, ACCURACY.c.probe_id == PROBE.c.id)
+    by_probe: dict[tuple[int, int], dict[str, Row]] = {}
     for row in in_order(reads, query, scope):
-        found.setdefault(row["evaluation_id"], row)
+        by_probe.setdefault((row["evaluation_id"], row["probe_id"]), {})[row["series"]] = row
+    found: dict[int, dict[str, Row]] = {}
+    for (of, _), series in by_probe.items():
+        if DEFAULT in series:
+            found.setdefault(of, series)
     return found
 
 
@@ -84,6 +105,7 @@ def accuracy_result(row: Row | None, tolerance: Mapping[str, Any] | None) -> Acc
         return None
     listed = (row["details"] or {}).get("digests") or ()
     return AccuracyResult(
+        series=row["series"],
         verdict=row["verdict"],
         reason=row["reason"],
         max_abs=row["max_abs"],

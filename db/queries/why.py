@@ -31,6 +31,7 @@ from db.models import (
     Workload,
 )
 from db.queries.evaluated_builds import NO_BUILDS, builds
+from db.queries.evaluated_probes import deciding
 from db.queries.frames import AnySelect, frame
 from db.queries.noise import with_round_flags
 from db.tables import EVALUATION
@@ -81,6 +82,16 @@ class EvaluationRecord:
     summaries: pd.DataFrame
     artifacts: pd.DataFrame
     builds: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    @property
+    def outputs(self) -> tuple[str | None, str]:
+        """Whether the outputs are right (pass, fail, not_comparable; None: not measured), and the series that says so."""
+        verdicts: dict[str, str | None] = {}
+        for series, verdict in zip(self.accuracy["series"], self.accuracy["verdict"], strict=True):
+            # The first probe's counts.
+            verdicts.setdefault(series, None if pd.isna(verdict) else str(verdict))
+        series = deciding(verdicts)
+        return verdicts.get(series), series
 
 
 def evaluations_of(

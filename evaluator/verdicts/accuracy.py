@@ -111,6 +111,8 @@ def _accuracy(base: Side, candidate: Side, ours: str | None, theirs: str | None)
             None,
         )
         text += f": {why}" if why else ""
+    if any(side.accuracy is not None and side.accuracy.series != "default" for side in (base, candidate)):
+        text += " (compared with eager's random numbers in the compiled code)"
     return finding(
         (base, candidate), "accuracy", verdict, text, (ours, theirs), reasons, kind="accuracy", gating=True
     )

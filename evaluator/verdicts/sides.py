@@ -122,7 +122,11 @@ class LeafDigest:
 
 @dataclass(frozen=True)
 class AccuracyResult:
-    """The default series of the accuracy probe. ``tolerance``: dtype name -> (rtol, atol) where the workload sets it."""
+    """The series of the accuracy probe that decides. ``tolerance``: dtype name -> (rtol, atol) where the workload sets it.
+
+    ``series``: ``fallback_random`` (eager's random numbers in compiled code) where random numbers are why the ``default``
+    can't be judged.
+    """
 
     verdict: str | None
     reason: str | None
@@ -131,6 +135,7 @@ class AccuracyResult:
     eager_rmse_fp64: float | None
     digests: tuple[LeafDigest, ...] = ()
     tolerance: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    series: str = "default"
 
 
 @dataclass(frozen=True)

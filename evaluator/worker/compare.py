@@ -21,7 +21,7 @@ from evaluator.worker.closeness import (
     is_float,
     judge_floats,
 )
-from evaluator.worker.snapshot import Snapshot
+from evaluator.worker.snapshot import Snapshot, moved
 from evaluator.worker.values import Value, same_value
 
 Verdict = Literal["pass", "fail", "not_comparable"]
@@ -42,13 +42,31 @@ class Noise:
 
 @dataclass(frozen=True)
 class ComparedCall:
-    """One call of both modes; ``reference`` is the float64 run's, or None with ``no_reference`` saying why."""
+    """One call of both modes; ``reference`` is the float64 run's, or None with ``no_reference`` saying why.
+
+    ``draws_as_eager``: the compiled run was told to draw random numbers as eager does.
+    """
 
     eager: Snapshot
     compiled: Snapshot
     reference: Snapshot | None
     no_reference: str | None
     noise: Noise | None
+    draws_as_eager: bool = False
+
+    def other_draws(self) -> str | None:
+        """Why random numbers alone may make the two differ; None where they can't.
+
+        A generator that both left in the same state gave both the same numbers, if the compiled run draws as eager does.
+        Without that a compiled run makes numbers of its own from a seed, and may leave the same state by chance.
+        """
+        names = self.eager.generators
+        if self.draws_as_eager:
+            names = moved(self.eager.generators_after, self.compiled.generators_after)
+        if not names:
+            return None
+        said = f"the {' and '.join(names)} generator"
+        return f"{said} moved otherwise than in eager" if self.draws_as_eager else f"{said} moved in eager"
 
 
 @dataclass(frozen=True)
@@ -116,7 +134,7 @@ def form_difference(eager: Value, compiled: Value) -> str | None:
 
 def judge_call(call: ComparedCall, rules: Rules) -> list[Finding]:
     """A finding for every leaf of one call, and one for the structure if it differs."""
-    noise = call.noise or Noise()
+    noise, random = call.noise or Noise(), call.other_draws()
     findings = []
     if call.eager.structure != call.compiled.structure:
         reason = (
@@ -130,12 +148,11 @@ def judge_call(call: ComparedCall, rules: Rules) -> list[Finding]:
             )
             continue
         finding = _judge_leaf(path, ours, theirs, call, rules)
-        if finding.verdict != "pass" and not finding.form and call.eager.generators:
-            names = " and ".join(call.eager.generators)
+        if finding.verdict != "pass" and not finding.form and random is not None:
             finding = Finding(
                 path,
                 "not_comparable",
-                f"random: the {names} generator moved in eager; {finding.reason}",
+                f"random: {random}; {finding.reason}",
                 closeness=finding.closeness,
                 max_abs=finding.max_abs,
             )

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -28,7 +28,7 @@ class Snapshot:
 
     ``aliases`` are pairs (output leaf, what shares its memory: an input, a parameter, or an earlier output);
     ``changed`` are the paths of inputs and state that the call wrote; ``generators`` those random generators
-    that moved in the call.
+    that moved in the call, and ``generators_after`` the states of all after it.
     """
 
     structure: str
@@ -39,6 +39,7 @@ class Snapshot:
     aliases: tuple[tuple[str, str], ...]
     changed: frozenset[str]
     generators: tuple[str, ...]
+    generators_after: Mapping[str, Any] = field(default_factory=dict)
 
     def mutates(self) -> list[str]:
         """The inputs the call wrote."""
@@ -72,7 +73,7 @@ class Watch:
 
     def after(self, before: Before, outcome: Outcome) -> Snapshot:
         """To be taken right after the call; copies everything it keeps."""
-        moved = _moved(before.generators, generator_states())
+        drawn = generator_states()
         tree = flatten(outcome.output)
         leaves = _input_leaves(outcome.args, outcome.kwargs)
         inputs = {path: copy_leaf(leaf) for path, leaf in leaves.items()}
@@ -95,7 +96,8 @@ class Watch:
             gradients=_gradients(owned, leaves),
             aliases=find_aliases(tree, leaves, owned),
             changed=frozenset(changed),
-            generators=moved,
+            generators=moved(before.generators, drawn),
+            generators_after=drawn,
         )
 
     def _refresh(self, owned: Owned) -> set[str]:
@@ -178,7 +180,9 @@ def _gradients(owned: Owned, inputs: dict[str, Leaf]) -> dict[str, Value]:
     return found
 
 
-def _moved(before: dict[str, Any], after: dict[str, Any]) -> tuple[str, ...]:
+def moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
+    """The generators whose two states differ, of those in both."""
+
     def same(one: Any, other: Any) -> bool:
         return torch.equal(one, other) if isinstance(one, torch.Tensor) else bool(one == other)
 

@@ -66,7 +66,7 @@ class Visit:
         coarsest = coarser(self.coarsest, "tf32") if reduced else self.coarsest
         return Rules(session.workload.tolerance, coarsest)
 
-    def compared(self, call: int, compiled: Snapshot) -> ComparedCall:
+    def compared(self, call: int, compiled: Snapshot, draws_as_eager: bool) -> ComparedCall:
         """Call `call` of both modes, with what the other passes know of it."""
         usable = self.no_reference is None and call < len(self.reference)
         return ComparedCall(
@@ -75,6 +75,7 @@ class Visit:
             reference=self.reference[call] if usable else None,
             no_reference=None if usable else self.no_reference or "the float64 run ended before this call",
             noise=self.noise[call] if call < len(self.noise) else None,
+            draws_as_eager=draws_as_eager,
         )
 
     def note_check(self, accuracy: BucketAccuracy, said: str | None) -> None:
@@ -124,8 +125,12 @@ def report(session: ProbeSession, visit: Visit, fallback_random: dict[str, Any] 
     elif visit.failure is not None:
         session.failure(visit.bucket, visit.failure.error, visit.failure.stage, **fields)
     else:
-        status = STATUS_OF_VERDICT[accuracy.verdict()]
-        session.result(visit.bucket, status, reason=accuracy.reason(), **fields)
+        status, reason = STATUS_OF_VERDICT[accuracy.verdict()], accuracy.reason()
+        with_eagers = fallback_random or {}
+        if status == "not_comparable" and with_eagers.get("verdict") == "fail":
+            # Random numbers were why nothing could be said; with eager's own ones it can.
+            status, reason = "accuracy_failed", f"with eager's random numbers: {with_eagers['reason']}"
+        session.result(visit.bucket, status, reason=reason, **fields)
 
 
 def _report_eager_failure(

@@ -56,11 +56,22 @@ def record(status: str | None = "ok", *, verdict: str | None = "pass", **facts: 
         breaks=breaks,
         recompiles=empty,
         kernels=empty,
-        accuracy=pd.DataFrame({"verdict": [verdict] if verdict else []}, dtype=object),
+        accuracy=series({"default": verdict} if verdict else {}),
         differences=empty,
         summaries=empty,
         artifacts=empty,
     )
+
+
+def series(verdicts: dict[str, str]) -> pd.DataFrame:
+    return pd.DataFrame({"series": list(verdicts), "verdict": list(verdicts.values())}, dtype=object)
+
+
+def test_eagers_random_numbers_tell_where_others_can_t_be_judged() -> None:
+    for verdict, tone in (("pass", "good"), ("fail", "bad")):
+        both = series({"default": "not_comparable", "fallback_random": verdict})
+        said = sentences(replace(record(), accuracy=both))
+        assert [said[one] for one in said if "draws eager's random numbers" in one] == [tone]
 
 
 def sentences(one: EvaluationRecord) -> dict[str, str]:

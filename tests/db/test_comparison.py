@@ -181,6 +181,34 @@ def test_accuracy_has_its_figures_digests_and_the_workloads_tolerance(database: 
     assert accuracy.tolerance == {"float32": (1e-5, 1e-6)}
 
 
+@pytest.mark.parametrize(
+    ("default", "with_eagers", "decides"),
+    [
+        ("not_comparable", "fail", ("fail", "fallback_random")),
+        ("not_comparable", "pass", ("pass", "fallback_random")),
+        ("not_comparable", "not_comparable", ("not_comparable", "default")),
+        ("not_comparable", None, ("not_comparable", "default")),
+        ("fail", "pass", ("fail", "default")),
+        ("pass", "fail", ("pass", "default")),
+    ],
+)
+def test_eagers_random_numbers_decide_where_others_can_t_be_judged(
+    database: str, default: str, with_eagers: str | None, decides: tuple[str, str]
+) -> None:
+    records = MadeRun("random").records()
+    for record in records:
+        if record["type"] == "probe" and record["probe"] == "accuracy":
+            record["accuracy"]["verdict"] = default
+            record["accuracy_fallback_random"] = {"verdict": with_eagers, "max_abs": 7.0}
+    opened = Store(database)
+    opened.write_many(records)
+    opened.close()
+    side = pair(loaded(database, "2.13.0", "2.14.1")).base
+    assert side is not None and side.accuracy is not None
+    assert (side.accuracy.verdict, side.accuracy.series) == decides
+    assert (side.accuracy.max_abs == 7.0) is (decides[1] == "fallback_random")
+
+
 def test_series_hold_a_value_a_replica(found: Loaded) -> None:
     one = pair(found)
     assert one.base is not None and one.candidate is not None

@@ -16,7 +16,7 @@ from evaluator.worker import calling
 from evaluator.worker.bucket_accuracy import BucketAccuracy, Difference
 from evaluator.worker.calling import Outcome
 from evaluator.worker.closeness import coarser
-from evaluator.worker.compare import Noise, repeat_noise
+from evaluator.worker.compare import ComparedCall, Noise, repeat_noise
 from evaluator.worker.errors import describe_error
 from evaluator.worker.reference import (
     ReferenceUnavailable,
@@ -154,7 +154,7 @@ def _fallback_random(session: ProbeSession, visits: list[Visit]) -> None:
                 report(session, visit, {"verdict": None, "reason": Failure("build", error).said()})
             return
         for visit in visits:
-            accuracy, failure = _visit_compiled(session, visit, compiled, watch)
+            accuracy, failure = _visit_compiled(session, visit, compiled, watch, draws_as_eager=True)
             record = accuracy.record()
             if failure is not None:
                 record["error"] = describe_error(failure.error)
@@ -162,7 +162,7 @@ def _fallback_random(session: ProbeSession, visits: list[Visit]) -> None:
 
 
 def _visit_compiled(
-    session: ProbeSession, visit: Visit, compiled: Any, watch: Watch
+    session: ProbeSession, visit: Visit, compiled: Any, watch: Watch, *, draws_as_eager: bool = False
 ) -> tuple[BucketAccuracy, Failure | None]:
     """Every compiled call of a bucket, each judged at once; stops at the first that raises."""
     accuracy = BucketAccuracy(visit.rules(session))
@@ -179,7 +179,7 @@ def _visit_compiled(
                 accuracy.note_unfinished(f"eager raised in call {call + 1}")
                 break
             session.stage("compare", visit.bucket)
-            _judge(accuracy, visit, call, snapshot)
+            _judge(accuracy, visit.compared(call, snapshot, draws_as_eager))
             visit.note_check(accuracy, run_check(session, outcome))
     except WORKLOAD_ERRORS as error:
         failure = Failure(stage, error)
@@ -188,9 +188,9 @@ def _visit_compiled(
     return accuracy, None
 
 
-def _judge(accuracy: BucketAccuracy, visit: Visit, call: int, snapshot: Snapshot) -> None:
+def _judge(accuracy: BucketAccuracy, call: ComparedCall) -> None:
     try:
-        accuracy.add(visit.compared(call, snapshot))
+        accuracy.add(call)
     except Exception as error:
         raise Unreadable(f"the outputs could not be compared: {type(error).__name__}: {error}") from error
 

@@ -79,6 +79,13 @@ def test_a_wrong_result_says_what_is_wrong() -> None:
     assert "off" in by_metric("pass", "fail")["accuracy"].text
 
 
+def test_a_result_with_eagers_random_numbers_says_so() -> None:
+    ours, theirs = (accuracy(verdict, series="fallback_random") for verdict in ("pass", "fail"))
+    (found, *_) = judge_accuracy(side(accuracy=ours), candidate(accuracy=theirs))
+    assert found.verdict == "regressed"
+    assert found.text.endswith("(compared with eager's random numbers in the compiled code)")
+
+
 def test_an_accuracy_that_only_one_side_has_says_which() -> None:
     found = by_metric("pass", None)["accuracy"]
     assert (found.reasons, found.text) == (("not_measured",), "checked on the base only")

@@ -207,6 +207,46 @@ def test_random_numbers_are_not_comparable_and_get_a_second_series() -> None:
     assert found["accuracy_fallback_random"]["verdict"] == "pass"
 
 
+def test_a_wrong_result_beside_random_numbers_fails_with_eagers_numbers() -> None:
+    def noisy(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        counts = torch.arange(4)
+        return x + torch.rand(8), counts + 1 if compiling() else counts
+
+    (found,) = probe(lambda: noisy, vector)
+    assert (found["accuracy"]["verdict"], found["status"]) == ("not_comparable", "accuracy_failed")
+    assert found["accuracy_fallback_random"]["verdict"] == "fail"
+    assert found["reason"].startswith("with eager's random numbers: out[1] (call 1): 4 of 4 integers differ")
+
+
+def test_dropout_that_scales_wrongly_fails_with_eagers_numbers() -> None:
+    class Wrong(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            kept: torch.Tensor = torch.nn.functional.dropout(x, 0.5, training=True)
+            return kept + 100 if compiling() else kept
+
+    (found,) = probe(Wrong, vector)
+    assert found["status"] == "accuracy_failed"
+    assert found["accuracy_fallback_random"]["rmse_fp64"] == pytest.approx(100)
+
+
+def test_another_shape_beside_random_numbers_fails_with_eagers_numbers() -> None:
+    def noisy(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x + torch.rand(8), x[:5] if compiling() else x
+
+    (found,) = probe(lambda: noisy, vector)
+    assert found["status"] == "accuracy_failed"
+    assert "shape (8,) in eager, (5,) compiled" in found["reason"]
+
+
+def test_other_random_numbers_than_eagers_can_t_be_judged_in_either_series() -> None:
+    def noisy(x: torch.Tensor) -> torch.Tensor:
+        return x + torch.rand(8) + (torch.rand(8) if compiling() else 0)
+
+    (found,) = probe(lambda: noisy, vector)
+    assert (found["status"], found["accuracy_fallback_random"]["verdict"]) == ("not_comparable",) * 2
+    assert "moved otherwise than in eager" in found["accuracy_fallback_random"]["reason"]
+
+
 def test_a_sound_workload_has_no_second_series() -> None:
     (found,) = probe(lambda: torch.sin, vector)
     assert "accuracy_fallback_random" not in found

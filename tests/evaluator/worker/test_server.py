@@ -62,7 +62,9 @@ def build():
 def inputs(bucket):
     return (torch.randn(16), bucket["k"]), {}
 """
-WHOLE = LIMIT.replace("range(2, 13)", "range(2, 10)").replace('"dynamic": False', '"dynamic": False, "fullgraph": True')
+WHOLE = LIMIT.replace("range(2, 13)", "range(2, 10)").replace(
+    '"dynamic": False', '"dynamic": False, "fullgraph": True'
+)
 UNSTABLE = """
 import torch
 BUCKETS = [{"n": 4}]
@@ -239,7 +241,9 @@ def test_code_up_to_the_recompile_limit_is_timed_as_it_was_walked(server: Server
     # Eight graphs of one function are what torch allows; a ninth, of whatever a timing does otherwise, is an error here.
     buckets = [f"k={k}" for k in range(2, 10)]
     records = probe(server, folder, "whole", "walk", buckets, timing=TIMING)
-    assert {(one["status"], one.get("reason")) for one in records if one["kind"] == "result"} == {("ok", None)}
+    assert {(one["status"], one.get("reason")) for one in records if one["kind"] == "result"} == {
+        ("ok", None)
+    }
     for timed in results(records, "timing").values():
         assert all(value is not None for value in values(timed, "compiled.wall_ms"))
 
