@@ -30,7 +30,7 @@ def build_parser(names: Sequence[str]) -> tuple[argparse.ArgumentParser, dict[st
     parser = argparse.ArgumentParser(
         prog="python -m evaluator",
         description="Evaluates workloads under torch.compile and keeps what the compiler did.",
-        epilog="example: python -m evaluator run --tag quick; each command has its own --help",
+        epilog="example: python -m evaluator run --tag smoke; each command has its own --help",
         allow_abbrev=False,
     )
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

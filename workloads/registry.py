@@ -91,7 +91,7 @@ def workload(
                 inputs=inputs,
                 buckets=as_buckets(buckets),
                 place=where,
-                variants=tuple(variants),
+                variants=tuple(variants or ()),
                 tolerance=_tolerance(tolerance or {}),
                 training=bool(training),
                 grad=bool(grad),

@@ -22,7 +22,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         subparsers,
         "list",
         "show the workloads, their shape buckets and variants, and what is unsupported here",
-        "python -m evaluator list --tag quick",
+        "python -m evaluator list --tag smoke",
         "Starts the interpreter under test, since workloads are its code to read.",
     )
     parser.add_argument("workload", nargs="*", metavar="GLOB", help="only workloads whose name matches")

@@ -26,7 +26,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "run",
         "evaluate workloads and record what the compiler did, how fast and how right it was",
         "python -m evaluator run 'mlp*' --variants 'd*' --profile standard",
-        "A failure of a workload is a result: it is recorded and the run goes on. With --workloads and no GLOB only "
+        "A failure of a workload is a result: it is recorded and the run goes on. With --workloads and neither GLOB nor --tag only "
         "those sources are evaluated. Exit code 0 when it ran, 2 where nothing could be, 130 after Ctrl-C.",
     )
     run_options.add_selection(parser)

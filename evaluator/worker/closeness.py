@@ -1,12 +1,13 @@
 """How far one leaf of the compiled run is from eager's and from float64, and whether that is near enough.
 
-All arithmetic is in float64 (complex128) on the CPU. Differences of complex numbers are moduli.
+All arithmetic is in float64 (complex128) on the CPU. Differences of complex numbers are moduli; a leaf that holds an
+infinity or a NaN is judged by its real and imaginary parts, since beside an infinite part a modulus says nothing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -106,13 +107,14 @@ def judge_floats(
 
     `reference` is the float64 run's leaf of the same shape, or None with the reason in `no_reference`.
     """
-    c, e = as_float64(compiled.value), as_float64(eager.value)
+    values = [compiled, eager] if reference is None else [compiled, eager, reference]
+    c, e, *others = _alike(values)
     rtol, atol = rules.tolerances(eager.dtype)
     max_abs, max_rel = differences(c, e)
     if reference is None:
         verdict, reason = _against_eager(c, e, rtol, atol)
         return Closeness(verdict, reason, "eager", no_reference, max_abs, max_rel)
-    r = as_float64(reference.value)
+    (r,) = others
     used, why, verdict, reason = _judge(c, e, r, rules, eager.dtype)
     shared = torch.isfinite(c) & torch.isfinite(e) & torch.isfinite(r)
     compiled_error, eager_error = (c - r).abs()[shared], (e - r).abs()[shared]
@@ -223,13 +225,21 @@ def differences(c: torch.Tensor, e: torch.Tensor) -> tuple[float | None, float |
 def beyond_tolerance(one: Value, other: Value, rules: Rules) -> str | None:
     """Why two float leaves of one dtype and shape differ by more than the tolerance, or None if they don't."""
     rtol, atol = rules.tolerances(one.dtype)
-    return _against_eager(as_float64(other.value), as_float64(one.value), rtol, atol)[1]
+    return _against_eager(*_alike([other, one]), rtol, atol)[1]
 
 
 def as_float64(value: Any) -> torch.Tensor:
     """A number or dense tensor as a flat float64 or complex128 tensor."""
     tensor = value if isinstance(value, torch.Tensor) else torch.tensor(value, dtype=_wide(value))
     return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64).reshape(-1)
+
+
+def _alike(values: Sequence[Value]) -> list[torch.Tensor]:
+    """Float leaves as flat tensors to compare: their parts where they are complex and one of them is not finite."""
+    wide = [as_float64(value.value) for value in values]
+    if any(one.is_complex() and not bool(torch.isfinite(one).all()) for one in wide):
+        return [torch.view_as_real(one.to(torch.complex128)).reshape(-1) for one in wide]
+    return wide
 
 
 def same_kind(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.__main__ import command_modules
+from workloads import catalog
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -56,7 +57,10 @@ def test_commands_are_the_modules_that_are_there() -> None:
 def test_every_command_has_help_with_an_example(command: str) -> None:
     done = evaluator(command, "--help")
     assert done.returncode == 0
-    assert f"example: python -m evaluator {command}" in " ".join(done.stdout.split())
+    said = " ".join(done.stdout.split())
+    assert f"example: python -m evaluator {command}" in said
+    tags = {tag for workload in catalog.load().workloads.values() for tag in workload.tags}
+    assert set(re.findall(r"example: [^;]* --tag (\w+)", said)) <= tags
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from evaluator.worker.values import Value, copy_leaf
 NAN, INF = float("nan"), float("inf")
 
 
-def value(*numbers: float, dtype: torch.dtype = torch.float32) -> Value:
+def value(*numbers: complex, dtype: torch.dtype = torch.float32) -> Value:
     (leaf,) = flatten(torch.tensor(numbers, dtype=dtype)).leaves
     return copy_leaf(leaf)
 
@@ -155,3 +155,22 @@ def test_an_empty_leaf_passes_without_figures() -> None:
 
 def test_a_root_mean_square_does_not_overflow() -> None:
     assert rms(torch.tensor([3e200, 4e200], dtype=torch.float64)) == pytest.approx(math.sqrt(12.5) * 1e200)
+
+
+@pytest.mark.parametrize(
+    ("number", "verdict"),
+    [
+        (complex(INF, 1 / 3 + 6e-8), "pass"),
+        (complex(INF, 1.0), "fail"),
+        (complex(-INF, 1 / 3), "fail"),
+        (complex(1 / 3, INF), "fail"),
+        (complex(INF, NAN), "fail"),
+    ],
+)
+@pytest.mark.parametrize("with_reference", [True, False])
+def test_beside_an_infinite_part_the_other_part_is_judged(
+    number: complex, verdict: str, with_reference: bool
+) -> None:
+    eager, compiled = (value(one, 2 + 1j, dtype=torch.complex64) for one in (complex(INF, 1 / 3), number))
+    reference = value(complex(INF, 1 / 3), 2 + 1j, dtype=torch.complex128) if with_reference else None
+    assert judge(compiled, eager, reference).verdict == verdict
