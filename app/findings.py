@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from app import theme
 from db.queries.why import EvaluationRecord
-from evaluator.verdicts.words import ROUND_FLAGS, is_codegen, is_refusal, round_flags
+from evaluator.verdicts.words import ROUND_FLAGS, is_codegen, is_refusal, precision_said, round_flags
 
 NOTHING: Final = "nothing was compiled"
 
@@ -28,7 +28,13 @@ class Finding:
 
 def findings(record: EvaluationRecord) -> list[Finding]:
     """Bad news first, in the order in which one would ask."""
-    found = [*_of_status(record), *_of_compilation(record), *_of_breaks(record), *_of_builds(record)]
+    found = [
+        *_of_status(record),
+        *_of_precision(record),
+        *_of_compilation(record),
+        *_of_breaks(record),
+        *_of_builds(record),
+    ]
     found += [*_of_graphs(record), *_of_rounds(record)]
     found += [Finding("note", theme.NOTHING_RAN)] if is_codegen(record.target) else _of_accuracy(record)
     order = {"bad": 0, "note": 1, "good": 2}
@@ -47,6 +53,14 @@ def _of_status(record: EvaluationRecord) -> list[Finding]:
     tone: Tone = "note" if record.status in theme.NEUTRAL_STATUSES else "bad"
     lead = "Failed" if tone == "bad" else "No result to judge"
     return [Finding(tone, f"{lead}: {theme.STATUS_WORDS[record.status][1]}.")]
+
+
+def _of_precision(record: EvaluationRecord) -> list[Finding]:
+    asked = [
+        None if one is None else theme.literal(one) for one in (record.precision, record.workload_precision)
+    ]
+    said = precision_said(*asked)
+    return [] if said is None else [Finding("note", f"{said[0].upper()}{said[1:]}.")]
 
 
 def note(row: Mapping[Any, Any]) -> str | None:

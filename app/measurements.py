@@ -137,8 +137,13 @@ def environment(database: Database, record: EvaluationRecord) -> None:
     st.caption(
         f"Environment {theme.literal(record.environment[:16])} · variant {theme.literal(record.variant)}"
     )
-    before = {"compile options": record.options, **card(record)}
+    before = {"compile options": record.options, **_precision(record), **card(record)}
     kept_files.fields(record.environment_fields, key=f"fields-{record.id}", before=before)
+
+
+def _precision(record: EvaluationRecord) -> dict[str, str]:
+    asked = record.precision or record.workload_precision
+    return {} if asked is None else {"float32 precision": asked}
 
 
 def card(record: EvaluationRecord) -> dict[str, Any]:

@@ -142,6 +142,7 @@ METRIC_TITLES: Final[dict[str, str]] = {
     "backward_graphs": "Backward graphs",
     "guards": "Guards",
     "kernels": "Kernels",
+    "launches": "Launched kernels",
     "fusion": "Fusions",
     "bytes_moved": "Bytes moved (estimate)",
     "registers": "Registers, at most",

@@ -10,6 +10,7 @@ from evaluator.describe_kernels import kernel_lines
 from evaluator.describe_observed import observed_lines
 from evaluator.estimate import duration
 from evaluator.table import MISSING, number, table
+from evaluator.verdicts.words import precision_said
 
 Document = dict[str, Any]
 
@@ -60,6 +61,9 @@ def _evaluation(evaluation: Document) -> Iterator[str]:
     for name, probe in evaluation.get("probes", {}).items():
         if probe["status"] not in ("ok", "skipped", evaluation.get("status")):
             yield f"{name} probe {probe['status']}: {probe.get('reason')}"
+    precision = evaluation.get("precision") or {}
+    if said := precision_said(precision.get("variant"), precision.get("workload")):
+        yield said
     error = evaluation.get("error")
     if error:
         message = str(error.get("message", "")).strip().splitlines() or [""]

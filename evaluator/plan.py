@@ -161,15 +161,13 @@ def _units(
     )
     if replica == 0:
         yield unit("accuracy", Step("accuracy", buckets, walk))
-        for bucket, folder in colds.items():
-            yield unit(
-                "memory",
-                Step("memory", (bucket,), folder, mode="eager"),
-                Step("memory", (bucket,), folder, mode="compiled"),
-            )
-        if chrome_traces:
-            # All buckets in one process, as in a walk: what is recorded is the code that serves them there.
-            yield unit("profile", *(Step("profile", buckets, walk, mode=mode) for mode in MODES))
+    # A GPU's memory is judged between versions, by the compiled calls of each replica; the host's is shown.
+    modes = MODES if replica == 0 else ("compiled",) if first.target == "cuda" else ()
+    for bucket, folder in colds.items() if modes else ():
+        yield unit("memory", *(Step("memory", (bucket,), folder, mode=mode) for mode in modes))
+    if replica == 0 and chrome_traces:
+        # All buckets in one process, as in a walk: what is recorded is the code that serves them there.
+        yield unit("profile", *(Step("profile", buckets, walk, mode=mode) for mode in MODES))
 
 
 def _compiles(bucket: str, folder: str, serial: bool) -> tuple[Step, ...]:

@@ -93,7 +93,7 @@ def script(document: dict[str, Any], name: str = "repro.py") -> str:
         "training": workload["training"],
         "grad": workload["grad"],
         "calls": workload["calls"],
-        "precision": workload["precision"],
+        "precision": document["precision"]["set"],
         "seed": document["seed"],
         "recorded": {
             "torch": environment["torch"],

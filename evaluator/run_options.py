@@ -78,13 +78,15 @@ def add_how(parser: argparse.ArgumentParser, profile: str) -> argparse._Argument
     return group
 
 
-def add_chrome_traces(group: argparse._ActionsContainer) -> None:
-    """Whether what runs is recorded; undecided is as the target has it."""
+def add_chrome_traces(group: argparse._ActionsContainer, usual: bool = True) -> None:
+    """Whether what runs is recorded; undecided is as the target has it, or not at all where it is not ``usual``."""
+    default = "with --target cuda alone" if usual else "no"
     group.add_argument(
         "--chrome-traces",
         action=argparse.BooleanOptionalAction,
+        default=None if usual else False,
         help="record what runs, eager and compiled, as Chrome traces, in processes of their own in the first replica; default "
-        "with --target cuda alone (on a CPU a trace has operators and no kernels)",
+        f"{default} (on a CPU a trace has operators and no kernels)",
     )
 
 

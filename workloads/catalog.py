@@ -111,10 +111,14 @@ def _describe(workload: Workload) -> dict[str, Any]:
                 "options": jsonable(variant.options),
                 "evidence_only": variant.evidence_only,
                 "requires": variant.requires,
+                "precision": variant.precision,
             }
             for variant in workload.variants
         ],
-        "rungs": [{"name": rung.name, "options": jsonable(rung.options)} for rung in workload.rungs()],
+        "rungs": [
+            {"name": rung.name, "options": jsonable(rung.options), "precision": rung.precision}
+            for rung in workload.rungs()
+        ],
     }
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workloads.records import Workload
+from workloads.records import PRECISION_VARIANTS, Workload
 from workloads.source import NotStandalone, standalone_source
 
 
@@ -46,7 +46,11 @@ def definition_hash(workload: Workload, source: str) -> str:
             [bucket.name, jsonable(bucket.params), *filter(None, [bucket.requires])]
             for bucket in workload.buckets
         ],
-        "variants": [[v.name, jsonable(v.options), v.evidence_only, v.requires] for v in workload.variants],
+        "variants": [
+            [v.name, jsonable(v.options), v.evidence_only, v.requires, *filter(None, [v.precision])]
+            for v in workload.variants
+            if v not in PRECISION_VARIANTS
+        ],
         "tolerance": jsonable(workload.tolerance),
         "training": workload.training,
         "grad": workload.grad,

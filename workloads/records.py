@@ -17,6 +17,8 @@ BUCKET_NAME_LIMIT: Final = 80
 REQUIREMENTS: Final = ("gpu", "cuda")
 # What stands between a variant's name and a backend in the name of a rung.
 RUNG_SEPARATOR: Final = "+"
+# Float32 precisions that a workload or a variant may ask for, by torch's own names.
+PRECISIONS: Final = ("ieee", "tf32")
 # Backends by how much of the compiler takes part: Dynamo alone, then AOTAutograd as well.
 RUNG_BACKENDS: Final = ("eager", "aot_eager")
 # Arguments of torch.compile that only its own backend understands.
@@ -52,17 +54,19 @@ class Variant:
 
     `evidence_only`: the backend shows what was captured but makes no kernels, so its times claim nothing.
     `requires`: what it needs: `"gpu"` (a real one, or code generated for one), `"cuda"` (a real one), or None.
+    `precision`: float32 precision (`"ieee"`, `"tf32"`), in place of the workload's own; None for the workload's.
     """
 
     name: str
     options: dict[str, Any]
     evidence_only: bool = False
     requires: str | None = None
+    precision: str | None = None
 
     def rungs(self) -> tuple[Variant, ...]:
         """This variant with less of the compiler, one for each backend below its own: `<name>+eager`, ...
 
-        Everything else stays (`dynamic`, `fullgraph`), so that the times of a variant and its rungs say which
+        Everything else stays (`dynamic`, `fullgraph`, the precision), so that the times of a variant and its rungs say which
         layer a difference comes from. They are timed even where the variant is not.
         """
         own = self.options.get("backend")
@@ -70,12 +74,18 @@ class Variant:
         kept = {name: value for name, value in self.options.items() if name not in _BACKEND_ARGUMENTS}
         return tuple(
             Variant(
-                f"{self.name}{RUNG_SEPARATOR}{backend}", {**kept, "backend": backend}, requires=self.requires
+                f"{self.name}{RUNG_SEPARATOR}{backend}",
+                {**kept, "backend": backend},
+                requires=self.requires,
+                precision=self.precision,
             )
             for backend in below
         )
 
 
+# One workload under each precision, in one run. They are no part of a definition: a workload that takes the standard
+# variants is the work that it was before there were these.
+PRECISION_VARIANTS: Final = tuple(Variant(precision, {}, precision=precision) for precision in PRECISIONS)
 VARIANTS: Final[tuple[Variant, ...]] = (
     Variant("default", {}),
     Variant("dynamic", {"dynamic": True}),
@@ -84,6 +94,7 @@ VARIANTS: Final[tuple[Variant, ...]] = (
     Variant("aot_eager", {"backend": "aot_eager"}, evidence_only=True),
     Variant("reduce-overhead", {"mode": "reduce-overhead"}, requires="cuda"),
     Variant("max-autotune", {"mode": "max-autotune"}, requires="cuda"),
+    *PRECISION_VARIANTS,
 )
 
 
@@ -122,8 +133,8 @@ class Workload:
     `request(fn, args, kwargs, target)` serves one request: it is given what is called and `inputs` made for the host,
     and returns the output on the host; its time alone is called a latency.
     `check(args, kwargs, output)` raises AssertionError where the output is wrong. `repeats`: calls a timing
-    round, None for as many as fill one. `precision`: float32 matrix precision (`"ieee"`, `"tf32"`), set before
-    the build. `requires`: as a variant's. `environment`: environment variables that change it. `libraries`: distributions it uses.
+    round, None for as many as fill one. `precision`: float32 precision (`"ieee"`, `"tf32"`), set before the build
+    where the variant says none. `requires`: as a variant's. `environment`: environment variables that change it. `libraries`: distributions it uses.
     """
 
     name: str

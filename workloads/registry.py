@@ -15,7 +15,17 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from workloads import adapter
-from workloads.records import REQUIREMENTS, VARIANTS, Bucket, Inputs, Place, Target, Variant, Workload
+from workloads.records import (
+    PRECISIONS,
+    REQUIREMENTS,
+    VARIANTS,
+    Bucket,
+    Inputs,
+    Place,
+    Target,
+    Variant,
+    Workload,
+)
 
 __all__ = [
     "VARIANTS",
@@ -184,12 +194,13 @@ def validate(made: Workload) -> None:
     for need in (made.requires, *(bucket.requires for bucket in made.buckets)):
         if need not in (None, *REQUIREMENTS):
             raise ValueError(f"requires must be 'gpu', 'cuda' or absent, not {need!r}")
-    if made.precision not in (None, "ieee", "tf32"):
-        raise ValueError(f"precision must be 'ieee', 'tf32' or absent, not {made.precision!r}")
     if not made.variants or not all(isinstance(variant, Variant) for variant in made.variants):
         raise ValueError("variants must be a list of at least one workloads.registry.Variant")
     if len({variant.name for variant in made.variants}) < len(made.variants):
         raise ValueError("two variants have the same name")
+    for precision in (made.precision, *(variant.precision for variant in made.variants)):
+        if precision not in (None, *PRECISIONS):
+            raise ValueError(f"precision must be 'ieee', 'tf32' or absent, not {precision!r}")
 
 
 def first_paragraph(documented: object) -> str:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from db import values
 from db.artifacts import ArtifactFolder, content_of
+from db.compiling import Compiling
 from db.failures import RecordError
 from db.ingest.rows import Record, Row, find, intern
 from db.tables import ARTIFACT, BUCKET, CELL, ENVIRONMENT, MACHINE, VARIANT, WORKLOAD
@@ -76,7 +77,7 @@ def artifact_name(connection: Connection, sha256: Any, what: str) -> str | None:
 def workload(connection: Connection, record: Record) -> Row:
     """A workload record with its buckets, variants and rungs, or with the problem that kept it from loading.
 
-    A rung (``{name, options}``) is a variant derived from a declared one: the same under another backend.
+    A rung (``{name, options, precision}``) is a variant derived from a declared one: the same under another backend.
     """
     columns = {
         "stands_for": values.text(record.get("stands_for")),
@@ -102,9 +103,10 @@ def workload(connection: Connection, record: Record) -> Row:
         intern(connection, BUCKET, {"workload_id": row.id, "name": one["name"]}, shape)
     # Rungs come after the variants they are derived from.
     for position, one in enumerate([*(record.get("variants") or ()), *(record.get("rungs") or ())]):
+        options = values.json_object(one.get("options")) or {}
         how = {
             "position": position,
-            "options": values.json_object(one.get("options")) or {},
+            "options": Compiling(options, values.text(one.get("precision"))).column(),
             "evidence_only": bool(one.get("evidence_only")),
             "requires": values.text(one.get("requires")),
         }

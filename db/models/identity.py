@@ -84,7 +84,7 @@ class Workload(Base):
         "fixed calls in a timing round; NULL: chosen for a round of about 50 ms"
     )
     precision: Mapped[str | None] = described(
-        "float32 matmul precision it asks for (ieee, tf32); NULL: torch's default"
+        "float32 precision it asks for (ieee, tf32), where a variant asks for none; NULL: torch's default"
     )
     tolerance: Mapped[dict[str, Any] | None] = described("dtype name to [rtol, atol]; empty: the defaults")
     variables: Mapped[list[Any] | None] = described("environment variables it declares as changing it")
@@ -116,7 +116,7 @@ class Bucket(Base):
 
 
 class Variant(Base):
-    """How a workload is compiled: the keyword arguments of torch.compile."""
+    """How a workload is compiled: the keyword arguments of torch.compile, and the float32 precision."""
 
     __tablename__ = "variant"
     __table_args__ = (UniqueConstraint("workload_id", "name"), {"comment": __doc__})
@@ -127,7 +127,9 @@ class Variant(Base):
     position: Mapped[int | None] = described(
         "declared order, from 0; NULL: the workload could not be described"
     )
-    options: Mapped[dict[str, Any]] = described("keyword arguments of torch.compile")
+    options: Mapped[dict[str, Any]] = described(
+        "keyword arguments of torch.compile; and fp32_precision (ieee, tf32), where it has one of its own"
+    )
     evidence_only: Mapped[bool] = described("true: shows what was captured; no kernels and no claim of speed")
     requires: Mapped[str | None] = described("what it needs to run (cuda); NULL: nothing")
 

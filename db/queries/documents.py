@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Engine, RowMapping, Table, select
 
 from db import facts
 from db.artifacts import ArtifactFolder, folder_of
+from db.compiling import Compiling
 from db.queries.numbers import benchmark, metrics, timing
 from db.session import Reads
 from db.tables import (
@@ -154,6 +155,7 @@ def _by(rows: Iterable[Row], column: str) -> dict[int, list[Row]]:
 
 def _document(parts: Parts) -> Document:
     row = parts.evaluation
+    compiling = Compiling.stored(row["options"])
     worst = _worst(parts.probes, row["status"])
     merged = _facts(parts)
     walk = [probe for probe in parts.probes if probe["id"] == merged.probe_id]
@@ -166,7 +168,12 @@ def _document(parts: Parts) -> Document:
         "bucket": row["bucket"],
         "params": row["params"],
         "variant": row["variant"],
-        "options": row["options"],
+        "options": compiling.options,
+        "precision": {
+            "set": compiling.precision or row["precision"],
+            "variant": compiling.precision,
+            "workload": row["precision"],
+        },
         "evidence_only": row["evidence_only"],
         "target": row["target"],
         "environment": {**row["fields"], "id": row["environment_id"], "hash": row["environment_hash"]},

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, RowMapping, Table, and_, false, or_, selec
 
 from db import facts
 from db.queries.evaluated_builds import NO_BUILDS, Builds, builds
+from db.queries.evaluated_launches import launches
 from db.queries.evaluated_parts import SERIES, break_of, guard_of, kernel_of, series_of
 from db.queries.evaluated_probes import (
     Failures,
@@ -34,7 +35,7 @@ from db.tables import (
     VARIANT,
     WORKLOAD,
 )
-from evaluator.verdicts.sides import CellName, Series, Side
+from evaluator.verdicts.sides import CellName, Launched, Series, Side
 
 Row = RowMapping
 # A run and an environment in it, by their row ids.
@@ -84,6 +85,7 @@ def _found(reads: Reads, scope: ColumnElement[bool]) -> Iterator[tuple[Place, Ev
         accuracies=deciding_accuracies(reads, scope),
         differences=differences(reads, scope),
         failures=failures(reads, scope),
+        launched=launches(reads, scope),
     )
     for row in reads.execute(_cells().where(scope).order_by(EVALUATION.c.id)).mappings():
         one = Evaluated(
@@ -110,6 +112,7 @@ class _Parts:
     accuracies: dict[int, Row]
     differences: dict[int, list[Row]]
     failures: Failures
+    launched: dict[int, Launched]
 
 
 def _cells() -> Any:
@@ -196,6 +199,7 @@ def _side(row: Row, parts: _Parts) -> Side:
         ),
         series=parts.series.get(of, {}),
         trace=trace["sha256"] if trace is not None else None,
+        launched=parts.launched.get(of),
     )
 
 

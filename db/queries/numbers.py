@@ -8,6 +8,7 @@ from typing import Any, Final
 from sqlalchemy import RowMapping
 
 from db import summaries
+from db.compiling import Compiling
 from evaluator.worker.protocol import METRICS
 
 Document = dict[str, Any]
@@ -91,7 +92,7 @@ def benchmark(row: Row, probes: Sequence[Row], samples: Samples, stored: Sequenc
     """What a reader needs to repeat a timing; None where none was taken. What is not known is null.
 
     ``shape`` and ``strides`` have one list an input tensor, ``dtype`` one word where all inputs agree.
-    ``precision`` is what the workload asks for in float32 products, else what was in force.
+    ``precision`` is what the variant asks for in float32 products, else the workload, else what was in force.
     """
     protocol = timing(probes, samples)["protocol"]
     if protocol is None:
@@ -114,7 +115,7 @@ def benchmark(row: Row, probes: Sequence[Row], samples: Samples, stored: Sequenc
         "dtype": dtypes[0] if len(set(dtypes)) == 1 else dtypes or None,
         "shape": [one.get("shape") for one in inputs] or None,
         "strides": [one.get("stride") for one in inputs] or None,
-        "precision": row["precision"] or in_force.get("matmul"),
+        "precision": Compiling.stored(row["options"]).precision or row["precision"] or in_force.get("matmul"),
         "precision_in_force": protocol.get("precision"),
         "CUDA_LAUNCH_BLOCKING": None if variables is None else variables.get("CUDA_LAUNCH_BLOCKING", _UNSET),
         "warmup": protocol.get("warmup"),

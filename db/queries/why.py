@@ -9,6 +9,7 @@ from typing import Any, Final
 import pandas as pd
 from sqlalchemy import Connection, String, cast, select
 
+from db.compiling import Compiling
 from db.models import (
     Accuracy,
     Artifact,
@@ -49,7 +50,8 @@ class EvaluationRecord:
     ``accuracy``, ``differences``, ``builds`` (kernels built for a card that is not there): columns of those tables;
     ``kernels`` has build (the id of its row in ``builds``, missing: none) and its registers, spilled (bytes a thread
     writes and reads back), stack, shared, cubin_bytes, sass_hash, error. ``summaries``: metric, replicas, samples, median, lo, hi,
-    min, max, round_flags (a list). ``artifacts``: kind, sha256, size, replica, probe, cache.
+    min, max, round_flags (a list).
+    ``precision``, ``workload_precision``: of float32, what the variant sets, and what the workload asks for else. ``artifacts``: kind, sha256, size, replica, probe, cache.
     """
 
     id: int
@@ -82,6 +84,8 @@ class EvaluationRecord:
     summaries: pd.DataFrame
     artifacts: pd.DataFrame
     builds: pd.DataFrame = field(default_factory=pd.DataFrame)
+    precision: str | None = None
+    workload_precision: str | None = None
 
     @property
     def outputs(self) -> tuple[str | None, str]:
@@ -156,8 +160,10 @@ def record(connection: Connection, evaluation_id: int) -> EvaluationRecord | Non
         Summary.metric, Summary.replicas, Summary.samples, Summary.median, Summary.lo, Summary.hi
     )
     kernels = _with_builds(connection, _of_walk(connection, Kernel, walk), evaluation_id)
+    compiling = Compiling.stored(row["options"])
     return EvaluationRecord(
-        **row,
+        **{**row, "options": compiling.options},
+        precision=compiling.precision,
         facts=None if facts is None else {k: v for k, v in facts.items() if not k.endswith("id")},
         probes=frame(connection, probes),
         breaks=_of_walk(connection, GraphBreak, walk),
@@ -194,6 +200,7 @@ def _identity() -> AnySelect:
             Workload.definition_hash,
             Workload.source_sha256,
             Workload.training,
+            Workload.precision.label("workload_precision"),
             Bucket.name.label("bucket"),
             Variant.name.label("variant"),
             Variant.options,

@@ -106,6 +106,7 @@ def ab_script(
         "sides": sides,
         "seed": candidate["seed"],
         "target": candidate["target"],
+        "precision": candidate["precision"]["set"],
         **({} if isinstance(graph, ChangedGraph) else _workload_spec(candidate)),
     }
     carried = {f"{package}/__init__.py": "" for package in _PACKAGES}
@@ -177,7 +178,7 @@ def _workload_spec(document: Mapping[str, Any]) -> dict[str, Any]:
         "options": document["options"],
         "own_options": document["variant"] == PLAIN_VARIANT,
         "mutates": bool((document["facts"] or {}).get("mutates")),
-        **{name: workload[name] for name in ("training", "grad", "calls", "precision")},
+        **{name: workload[name] for name in ("training", "grad", "calls")},
     }
 
 

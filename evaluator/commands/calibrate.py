@@ -58,6 +58,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="N",
         help=f"starts of the process server, {LEAST_REPLICAS} at least; default {DEFAULT_REPLICAS}",
     )
+    run_options.add_chrome_traces(how, usual=False)
     run_options.add_dry_run(how)
     where = parser.add_argument_group("where the results go")
     options.add_database(where)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from evaluator import cards
 from evaluator.errors import UserError
 from evaluator.interpreters.planning import Spec
-from evaluator.interpreters.variables import problem_with
+from evaluator.nights.table import Table
 from evaluator.plan import PROFILES
 from evaluator.selection import Selection
+from evaluator.verdicts.words import is_codegen
 
 DEFAULT_PROFILE: Final = "standard"
 DEFAULT_TIMEOUT_S: Final = 300.0
@@ -60,6 +58,7 @@ class NightlyConfig:
     memory_mb: float | None = None
     fail_on: str | None = None
     confirm: bool = True
+    chrome_traces: bool = False
 
     def groups(self) -> list[tuple[Suite, tuple[Tested, ...]]]:
         """The interpreters by suite: those of one suite are measured in turns, in one run."""
@@ -71,6 +70,7 @@ class NightlyConfig:
     def told(self, suite: Suite, tested: tuple[Tested, ...]) -> str:
         """A hash of all that decides what such a run measures: 16 hexadecimal digits."""
         what = [_text(suite), self.profile, self.timeout_s, self.memory_mb]
+        what += ["chrome traces"] if self.chrome_traces else []
         what += [[one.name, one.python, one.spec and one.spec.text, one.variables] for one in tested]
         return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:16]
 
@@ -83,99 +83,10 @@ def read_config(path: Path) -> NightlyConfig:
         raise UserError(f"{path} can't be read ({error.strerror}): give the path of a TOML file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path} is no TOML: {error}") from None
-    return _config(path.absolute(), _Table(path.name, table))
+    return _config(path.absolute(), Table(path.name, table))
 
 
-class _Table:
-    """A table of the file that is taken apart key by key; ``end`` refuses what is left."""
-
-    def __init__(self, where: str, values: Mapping[str, Any]) -> None:
-        self._where = where
-        self._values = dict(values)
-        self._asked: list[str] = []
-
-    def problem(self, key: str, need: str) -> UserError:
-        return UserError(f"{self._where}: {key} must be {need}")
-
-    def _take(self, key: str, default: Any, kind: type | tuple[type, ...], need: str) -> Any:
-        self._asked.append(key)
-        if key not in self._values:
-            return default
-        value = self._values.pop(key)
-        # In Python a truth value is a whole number as well.
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise self.problem(key, need)
-        return value
-
-    def text(self, key: str) -> str | None:
-        value: str | None = self._take(key, None, str, "a text")
-        if value is not None and not value.strip():
-            raise self.problem(key, "a text that is not empty")
-        return value
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        value = self._take(key, [], list, "a list of texts")
-        if not all(isinstance(one, str) and one for one in value):
-            raise self.problem(key, "a list of texts")
-        return tuple(value)
-
-    def word(self, key: str, default: str, words: tuple[str, ...]) -> str:
-        value = self._take(key, default, str, f"one of {', '.join(words)}")
-        if value not in words:
-            raise self.problem(key, f"one of {', '.join(words)}, and is {value!r}")
-        return str(value)
-
-    def target(self, key: str) -> tuple[str, cards.Figures | None]:
-        """Where it runs, with the figures of a card that is not there."""
-        try:
-            return cards.resolve(self.text(key) or "cpu")
-        except UserError as error:
-            raise UserError(f"{self._where}: {key}: {error}") from None
-
-    def flag(self, key: str, default: bool) -> bool:
-        return bool(self._take(key, default, bool, "true or false"))
-
-    def number(self, key: str) -> float | None:
-        value = self._take(key, None, (int, float), "a number above zero")
-        if value is not None and not 0 < value < float("inf"):
-            raise self.problem(key, "a number above zero")
-        return None if value is None else float(value)
-
-    def whole(self, key: str) -> int | None:
-        value: int | None = self._take(key, None, int, "a whole number above zero")
-        if value is not None and value < 1:
-            raise self.problem(key, "a whole number above zero")
-        return value
-
-    def variables(self, key: str) -> tuple[tuple[str, str], ...]:
-        value = self._take(key, {}, dict, 'a table of texts, as in { NAME = "value" }')
-        if not all(isinstance(one, str) for one in value.values()):
-            raise self.problem(key, 'a table of texts, as in { NAME = "value" }')
-        for name, text in value.items():
-            problem = problem_with(name, text)
-            if problem is not None:
-                raise UserError(f"{self._where}: {key}: {problem}")
-        return tuple(sorted(value.items()))
-
-    def table(self, key: str) -> _Table | None:
-        value = self._take(key, None, dict, f"a table, [{key}]")
-        return None if value is None else _Table(f"{self._where}: {key}", value)
-
-    def tables(self, key: str) -> list[_Table]:
-        value = self._take(key, [], list, f"a list of tables, [[{key}]]")
-        if not all(isinstance(one, dict) for one in value):
-            raise self.problem(key, f"a list of tables, [[{key}]]")
-        return [_Table(f"{self._where}: {key} {place}", one) for place, one in enumerate(value, 1)]
-
-    def end(self) -> None:
-        """Raises UserError for a key that nobody asked for: a typing error must not quietly change a night."""
-        for key in self._values:
-            near = difflib.get_close_matches(key, self._asked, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(self._asked)}"
-            raise UserError(f"{self._where}: there is no key {key}; {hint}")
-
-
-def _config(path: Path, table: _Table) -> NightlyConfig:
+def _config(path: Path, table: Table) -> NightlyConfig:
     suite_table = table.table("suite")
     suite = Suite() if suite_table is None else _suite(suite_table)
     baseline = table.text("baseline")
@@ -190,12 +101,15 @@ def _config(path: Path, table: _Table) -> NightlyConfig:
         memory_mb=table.number("memory_mb"),
         fail_on=table.text("fail_on"),
         confirm=table.flag("confirm", True),
+        chrome_traces=table.flag("chrome_traces", False),
     )
     table.end()
     if not tested:
         raise UserError(
             f'{path.name}: name an interpreter, as in [[interpreter]] name = "pinned" spec = "2.13.0"'
         )
+    if config.chrome_traces and all(is_codegen(one.suite.selection.target) for one in tested):
+        raise table.problem("chrome_traces", "left out: on a codegen target nothing runs")
     names = [one.name for one in tested]
     for name in names:
         if names.count(name) > 1:
@@ -203,7 +117,7 @@ def _config(path: Path, table: _Table) -> NightlyConfig:
     return config
 
 
-def _suite(table: _Table) -> Suite:
+def _suite(table: Table) -> Suite:
     target, card = table.target("target")
     suite = Suite(
         selection=Selection(
@@ -222,7 +136,7 @@ def _suite(table: _Table) -> Suite:
     return suite
 
 
-def _tested(table: _Table, suite: Suite, baseline: str | None) -> Tested:
+def _tested(table: Table, suite: Suite, baseline: str | None) -> Tested:
     name, python, spec = table.text("name"), table.text("python"), table.text("spec")
     own = table.table("suite")
     tested = Tested(

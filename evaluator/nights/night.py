@@ -28,6 +28,7 @@ from evaluator.nights.baselines import given, path_of
 from evaluator.nights.config import NightlyConfig, Suite, Tested
 from evaluator.resume import resumable
 from evaluator.upgrading import Interrupted
+from evaluator.verdicts.words import is_codegen
 
 # A run that was cut off goes on as long as it is the same night: measurements of two nights are not one run.
 RESUME_WITHIN: Final = timedelta(hours=12)
@@ -130,6 +131,7 @@ def group_of(
         memory_mb=memory,
         argv=tuple(sys.argv[1:]),
         purpose=PURPOSE,
+        chrome_traces=config.chrome_traces and not is_codegen(suite.selection.target),
         extra={
             PURPOSE: {"names": [one.name for one in tested], "told": config.told(suite, tested)},
         },

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 
 from evaluator.verdicts import times
-from evaluator.verdicts.policy import DIAGNOSTIC_MEMORY
+from evaluator.verdicts.policy import DEVICE_MEMORY, DIAGNOSTIC_MEMORY
 from evaluator.verdicts.sides import Side
 from evaluator.verdicts.words import FAILED
 
@@ -36,6 +36,12 @@ def why_not(metric: str, base: Side, candidate: Side, different_builds: bool) ->
         if not times.measured(one):
             return "not_comparable" if side.status == "not_comparable" else "not_measured"
     return None
+
+
+def took_none(side: Side, metric: str) -> bool:
+    """Whether a figure of memory was measured and is 0 in every replica, as of a call that allocates nothing."""
+    series = side.series.get(metric)
+    return metric in DEVICE_MEMORY and series is not None and bool(series.values) and not any(series.values)
 
 
 def median(side: Side, metric: str) -> float | None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from evaluator.verdicts.accuracy import judge_accuracy
 from evaluator.verdicts.findings import Differences, Finding
 from evaluator.verdicts.generated import judge_generated
+from evaluator.verdicts.launched import judge_launched
 from evaluator.verdicts.pairs import finding, judge_status
 from evaluator.verdicts.sides import Side
 from evaluator.verdicts.wording import normalised
@@ -72,7 +73,7 @@ def judge_exact(
     if bool(base.facts.get("reused_code")) == bool(candidate.facts.get("reused_code")):
         found += _neutral(sides, base.facts, candidate.facts)
         found += judge_generated(sides, differences)
-    return tuple(found)
+    return (*found, *judge_launched(sides))
 
 
 def with_rerun(first: Iterable[Finding], again: Iterable[Finding] | None) -> tuple[Finding, ...]:

@@ -7,10 +7,17 @@ from dataclasses import replace
 from typing import Final
 
 from evaluator.verdicts import times
-from evaluator.verdicts.comparable import median, why_not
+from evaluator.verdicts.comparable import median, took_none, why_not
 from evaluator.verdicts.findings import Evidence, Finding, Kind
 from evaluator.verdicts.pairs import both, finding
-from evaluator.verdicts.policy import DIAGNOSTIC_MEMORY, DIAGNOSTIC_TIMES, GATING_TIMES, Policy
+from evaluator.verdicts.policy import (
+    DEVICE_MEMORY,
+    DIAGNOSTIC_MEMORY,
+    DIAGNOSTIC_TIMES,
+    GATING_TIMES,
+    LEAST_REPLICAS,
+    Policy,
+)
 from evaluator.verdicts.reruns import unless_rerun_regressed, with_rerun
 from evaluator.verdicts.sides import EnvironmentSide, Pair, Side
 from evaluator.verdicts.wording import interval, too_few
@@ -28,13 +35,20 @@ def judge_measured(
     """A finding for each time and memory figure that a side has, in the order of the policy.
 
     ``different_builds``: the sides' torch were built for other devices, so host memory says nothing of a version.
+    Memory that neither side takes (no graphs have a pool, say) is no finding.
     """
     found = []
-    for metric in (*GATING_TIMES, *DIAGNOSTIC_TIMES, *DIAGNOSTIC_MEMORY):
+    for metric in (*GATING_TIMES, *DIAGNOSTIC_TIMES, *DIAGNOSTIC_MEMORY, *DEVICE_MEMORY):
         if metric not in base.series and metric not in candidate.series:
             continue
         why = why_not(metric, base, candidate, different_builds)
-        if why is None:
+        takes_none = [took_none(side, metric) for side in (base, candidate)]
+        if all(takes_none):
+            continue
+        if why == "not_measured" and any(takes_none):
+            # A measured nothing has no ratio, and is not the same as nothing measured.
+            judged = _from_or_to_none(metric, base, candidate)
+        elif why is None:
             judged = _judged(metric, pair, base, candidate, policy)
         else:
             judged = _not_compared(metric, base, candidate, why)
@@ -129,6 +143,26 @@ def _judged(metric: str, pair: Pair, base: Side, candidate: Side, policy: Policy
             made, reasons=(*made.reasons, "ran_eager"), text=f"{made.text}; partly eager on both sides"
         )
     return made
+
+
+def _from_or_to_none(metric: str, base: Side, candidate: Side) -> Finding:
+    """A finding of memory that one side measured to be none at all: it differs, and by no ratio."""
+    ours, theirs = (0.0 if took_none(side, metric) else median(side, metric) for side in (base, candidate))
+    if ours is None or theirs is None:
+        return _not_compared(metric, base, candidate, "not_measured")
+    unit = base.series[metric].unit
+    few = min(len(side.series[metric].values) for side in (base, candidate)) < LEAST_REPLICAS
+    return finding(
+        (base, candidate),
+        metric,
+        "inconclusive" if few else "changed",
+        f"{_number(ours)} {unit} -> {_number(theirs)} {unit}",
+        (ours, theirs),
+        reasons=("too_few_replicas",) if few else (),
+        kind="memory",
+        gating=False,
+        unit=unit,
+    )
 
 
 def _of_judgement(

@@ -28,6 +28,13 @@ DIAGNOSTIC_MEMORY: Final[Mapping[str, float]] = {
     "compile.host_peak_mb": COLD_MARGIN,
     "compile.children_peak_mb": COLD_MARGIN,
 }
+# The same of a GPU's memory, by what torch's allocator gave out. What it took from the device and keeps beyond that is its
+# cache, so no verdict rests on it. CUDA graphs keep theirs in private pools, where a replay gives out nothing: apart.
+DEVICE_MEMORY: Final[Mapping[str, float]] = {
+    "compile.device_allocated_peak_mb": COLD_MARGIN,
+    "compiled.device_allocated_peak_mb": WARM_MARGIN,
+    "compiled.device_private_pools_mb": WARM_MARGIN,
+}
 ENVIRONMENT_TIMES: Final[Mapping[str, float]] = {
     "import.torch_s": COLD_MARGIN,
     "import.compiler_s": COLD_MARGIN,
@@ -53,6 +60,7 @@ class Policy:
             GATING_TIMES,
             DIAGNOSTIC_TIMES,
             DIAGNOSTIC_MEMORY,
+            DEVICE_MEMORY,
             ENVIRONMENT_TIMES,
         ):
             if metric in known:

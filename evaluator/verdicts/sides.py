@@ -110,6 +110,14 @@ class KernelUse:
 
 
 @dataclass(frozen=True)
+class Launched:
+    """A profiled batch of so many compiled calls with all its launches: row id, name in the trace and launches."""
+
+    calls: int
+    kernels: tuple[tuple[int, str, int], ...]
+
+
+@dataclass(frozen=True)
 class LeafDigest:
     """What is kept of one output leaf: hash of its bytes and a few evenly spaced values ("nan", "inf" as text)."""
 
@@ -148,7 +156,8 @@ class Failure:
 
 @dataclass(frozen=True)
 class Side:
-    """One evaluation of a cell. ``facts``: exact facts by name (columns and extra), None where no walk left any."""
+    """One evaluation of a cell. ``facts``: exact facts by name (columns and extra), None where no walk left any;
+    ``launched``: None where nothing was profiled, or not all of it is known."""
 
     evaluation: int
     uuid: str
@@ -167,6 +176,7 @@ class Side:
     differences: tuple[tuple[str, str, str, str], ...] = ()
     series: Mapping[str, Series] = field(default_factory=dict)
     trace: str | None = None
+    launched: Launched | None = None
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,14 @@ def round_flags(said: Iterable[str]) -> list[str]:
     return [flag for flag in ROUND_FLAGS if flag in known]
 
 
+def precision_said(variant: str | None, workload: str | None) -> str | None:
+    """Which float32 precision a variant sets, and what the workload itself asks for; None where the variant sets none."""
+    if variant is None:
+        return None
+    own = f", where the workload itself asks for {workload}" if workload not in (None, variant) else ""
+    return f"float32 precision {variant}, as the variant says{own}"
+
+
 def marks(said: Iterable[str]) -> str:
     """What stands before a number with these flags, or with these reasons; empty where nothing qualifies its rounds."""
     found = round_flags(said)

@@ -27,7 +27,7 @@ from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, Stateles
 from torch.fx.traceback import preserve_node_meta
 
 from evaluator.worker import ab_measure
-from evaluator.worker.repro import repro_error, repro_figures, repro_tensors
+from evaluator.worker.repro import repro_error, repro_figures, repro_precision, repro_tensors
 
 _SYMBOL: Final = re.compile(r"[su]\d+")
 
@@ -194,6 +194,7 @@ def main(arguments: list[str]) -> None:
     spec = json.loads(pathlib.Path(arguments[0]).read_text())
     # "will generate random data" is said for every input.
     logging.getLogger("torch._dynamo.debug_utils").setLevel(logging.ERROR)
+    repro_precision(spec["precision"])
     with torch.no_grad():
         result = facts(spec) if spec["do"] == "facts" else times(spec)
     pathlib.Path(arguments[1]).write_text(json.dumps(result))

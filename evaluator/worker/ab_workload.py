@@ -24,6 +24,7 @@ from evaluator.worker.repro import (
     repro_call,
     repro_cotangents,
     repro_figures,
+    repro_precision,
     repro_roots,
     repro_tensors,
     repro_trace_facts,
@@ -122,7 +123,7 @@ def times(spec: dict[str, Any]) -> dict[str, float]:
 
 
 def _step(session: ReproSession, compiled: bool) -> Step:
-    session.set_precision()
+    repro_precision(session.spec["precision"])
     session.seed()
     fn = repro_call(session.build, session.target)
     return Step(session, fn, torch.compile(fn, **session.spec["options"]) if compiled else fn)

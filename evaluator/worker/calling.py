@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from evaluator.worker.owned import owned_tensors
+from evaluator.worker.precision import lost, set_precision
 from evaluator.worker.targets.cuda import graphs, losing
 from evaluator.worker.trees import flatten
 
@@ -55,17 +56,23 @@ def seed_all(seed: int) -> None:
         numpy.random.seed(seed % _NUMPY_SEED_LIMIT)
 
 
-def build(workload: Workload, target: Target, seed: int) -> Any:
-    """A fresh module or callable of the workload, seeded.
+def build(workload: Workload, target: Target, seed: int, precision: str | None = None) -> Any:
+    """A fresh module or callable of the workload, seeded, under a float32 precision if one is asked for.
 
-    Raises WorkloadError if build() returns nothing callable, or what build() raises.
+    Raises WorkloadError if build() returns nothing callable or takes another precision, Unsupported where this torch
+    can't have the one asked for, or what build() raises.
     """
     torch.set_grad_enabled(True)
-    if workload.precision is not None:
-        set_precision(workload.precision)
+    if precision is not None:
+        set_precision(precision)
     seed_all(seed)
     with losing.watched():
         built = workload.build(target)
+    if precision is not None and (other := lost(precision)):
+        raise WorkloadError(
+            f"build() changed the float32 precision, which is to be {precision!r} here: it now reads {other}; leave it "
+            "to the variant, or to precision="
+        )
     if built is None:
         raise WorkloadError("build() returned nothing; return the module or function to evaluate")
     if not callable(built):
@@ -202,23 +209,6 @@ def random_cotangent(tensor: torch.Tensor, seed: int) -> torch.Tensor:
     if tensor.is_complex():
         drawn = torch.view_as_complex(drawn)
     return drawn.to(device=tensor.device, dtype=tensor.dtype)
-
-
-def set_precision(precision: str) -> None:
-    """Set the float32 precision ("ieee" or "tf32") of matmul, convolution and recurrent layers alike.
-
-    Raises WorkloadError where this torch does not keep what was set (it has another interface, or refuses a mix
-    with the older flags).
-    """
-    places = (torch.backends, torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn)
-    try:
-        for place in places:
-            place.fp32_precision = precision
-        kept = [place.fp32_precision for place in places]
-    except (AttributeError, RuntimeError) as error:
-        raise WorkloadError(f"this torch can't set the float32 precision {precision!r}: {error}") from error
-    if any(value != precision for value in kept):
-        raise WorkloadError(f"this torch did not keep the float32 precision {precision!r}: it reads {kept}")
 
 
 def uses_cuda_graphs(options: Mapping[str, Any], target: Target) -> bool:

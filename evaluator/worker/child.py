@@ -47,7 +47,7 @@ def run(request: Record, writer: RecordWriter) -> None:
 
 
 def _describe(request: Record) -> Record:
-    from evaluator.worker import environment
+    from evaluator.worker import environment, precision
     from evaluator.worker.targets.cuda import presence
     from workloads import catalog
 
@@ -63,6 +63,10 @@ def _describe(request: Record) -> Record:
         # Where no probe sees a GPU it decides nothing.
         presence.found() if request.get("target") == "cuda" else None,
     )
+    for entry in workloads:
+        precision.mark_unsupported(
+            entry, request.get("target", "cpu"), fields["capability"], fields["variables"]
+        )
     return {
         "kind": "result",
         "workloads": workloads,

@@ -32,6 +32,8 @@ def repro_main(spec: dict[str, Any], build: Any, inputs: Any) -> None:
     compiled, compiled_error = session.walk("compiled")
     print(f"torch {torch.__version__}; recorded on torch {spec['recorded']['torch']}")
     print(f"{spec['workload']}, bucket {spec['buckets'][-1]['name']}, torch.compile({spec['options']})")
+    if spec["precision"] is not None:
+        print(f"float32 precision {spec['precision']}")
     facts = repro_trace_facts(spec["trace_dir"], session.start_of_last)
     recorded = spec["recorded"]
     rows = [
@@ -75,7 +77,7 @@ class ReproSession:
         """Tensors that each call of the last bucket left (outputs, gradients, arguments, buffers), or the error."""
         found: list[list[torch.Tensor]] = []
         try:
-            self.set_precision()
+            repro_precision(self.spec["precision"])
             self.seed()
             fn = repro_call(self.build, self.target)
             if mode == "float64" and isinstance(fn, torch.nn.Module):
@@ -98,17 +100,6 @@ class ReproSession:
                 if last:
                     found.append(left)
         return found
-
-    def set_precision(self) -> None:
-        precision = self.spec["precision"]
-        if precision is not None:
-            for place in (
-                torch.backends,
-                torch.backends.cuda.matmul,
-                torch.backends.cudnn.conv,
-                torch.backends.cudnn.rnn,
-            ):
-                place.fp32_precision = precision
 
     def seed(self) -> None:
         torch.set_grad_enabled(True)
@@ -134,6 +125,17 @@ class ReproSession:
         left += [p.grad for p in parameters.values() if p.grad is not None]
         left += list(fn.buffers()) if isinstance(fn, torch.nn.Module) else []
         return [tensor.detach().clone() for tensor in left]
+
+
+def repro_precision(precision: str | None) -> None:
+    """Set the float32 precision ("ieee", "tf32") everywhere alike; None: leave torch's defaults."""
+    if precision is None:
+        return
+    places = [torch.backends, torch.backends.cuda.matmul]
+    places += [getattr(torch.backends.cudnn, name) for name in ("conv", "rnn")]
+    places += [getattr(torch.backends.mkldnn, name) for name in ("matmul", "conv", "rnn")]
+    for place in places:
+        place.fp32_precision = precision
 
 
 def repro_call(function: Any, *arguments: Any) -> Any:

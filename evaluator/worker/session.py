@@ -14,6 +14,7 @@ import torch
 from evaluator.worker import calling
 from evaluator.worker.channel import Record
 from evaluator.worker.errors import describe_error, status_of, unsupported
+from evaluator.worker.precision import precision_of
 from evaluator.worker.protocol import ErrorInfo, Status
 from evaluator.worker.targets.codegen.needs_card import needs_card
 from evaluator.worker.targets.cuda import losing
@@ -76,6 +77,11 @@ class ProbeSession:
     def options(self) -> dict[str, Any]:
         """The arguments of torch.compile."""
         return dict(self.variant.options)
+
+    @property
+    def precision(self) -> str | None:
+        """The float32 precision that is set before a build; None for torch's defaults."""
+        return precision_of(self.workload, self.variant)
 
     @property
     def calls(self) -> int:
@@ -155,8 +161,8 @@ class ProbeSession:
         return None
 
     def build(self) -> Any:
-        """A fresh module or callable; raises what build() raises."""
-        return calling.build(self.workload, self.target, self.seed)
+        """A fresh module or callable under the cell's precision; raises what build() raises, and Unsupported."""
+        return calling.build(self.workload, self.target, self.seed, self.precision)
 
     def inputs(self, bucket: Bucket) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Fresh inputs of the bucket, the same values every time; raises what inputs() raises."""

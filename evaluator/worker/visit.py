@@ -62,7 +62,7 @@ class Visit:
 
     def rules(self, session: ProbeSession) -> Rules:
         """What counts as near in this bucket."""
-        reduced = session.workload.precision == "tf32" and session.target.device.startswith("cuda")
+        reduced = session.precision == "tf32" and session.target.device.startswith("cuda")
         coarsest = coarser(self.coarsest, "tf32") if reduced else self.coarsest
         return Rules(session.workload.tolerance, coarsest)
 

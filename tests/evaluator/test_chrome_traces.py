@@ -14,10 +14,12 @@ import pytest
 from db.session import reading
 from db.store import Store
 from evaluator import resume, run_options
-from evaluator.commands import run, upgrade
+from evaluator.commands import calibrate, run, upgrade
 from evaluator.control.run_records import Settings, run_finished_record, run_record
 from evaluator.errors import UserError
 from evaluator.interpreters.planning import Interpreter
+from evaluator.nights.config import read_config
+from evaluator.nights.night import group_of
 from evaluator.selection import Selection
 from tests.evaluator.commandline import document, evaluator, write_workload
 
@@ -58,6 +60,32 @@ def test_an_upgrade_takes_the_option_and_its_reruns_record_nothing() -> None:
     made = run_options.settings(arguments, (), "upgrade")
     assert made.chrome_traces
     assert not made.child("confirm", (), (), 8).chrome_traces
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [((), False), (("--target", "cuda"), False), (("--target", "cuda", "--chrome-traces"), True)],
+)
+def test_a_calibration_records_only_where_asked(given: tuple[str, ...], expected: bool) -> None:
+    parser = argparse.ArgumentParser()
+    calibrate.add_parser(parser.add_subparsers())
+    arguments = parser.parse_args(["calibrate", *given])
+    assert run_options.settings(arguments, (), "calibrate").chrome_traces is expected
+
+
+@pytest.mark.parametrize(("target", "expected"), [("cpu", True), ("cuda", True), ("codegen:h100", False)])
+def test_a_night_records_where_its_file_says_so_and_something_runs(
+    tmp_path: Path, target: str, expected: bool
+) -> None:
+    file = tmp_path / "nightly.toml"
+    one = '[[interpreter]]\nname = "{}"\npython = "p"\nsuite = {{ target = "{}" }}\n'
+    for said in (True, False):
+        said_so = f"chrome_traces = {str(said).lower()}\n"
+        file.write_text(said_so + one.format("asked", target) + one.format("other", "cpu"))
+        config = read_config(file)
+        (suite, tested), *_ = config.groups()
+        made = group_of(config, suite, tested[:1], [Interpreter(Path("p"))]).settings
+        assert made.chrome_traces is (said and expected)
 
 
 @pytest.mark.parametrize("asked", [True, False])

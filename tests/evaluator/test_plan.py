@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from evaluator.plan import PROFILES, Unit, plan
 from evaluator.selection import Cell
@@ -30,6 +31,20 @@ def test_a_workload_of_one_replica() -> None:
 def test_later_replicas_only_compile_and_time() -> None:
     units = plan([cells("w", ["a", "b"])], 3)
     assert kinds([unit for unit in units if unit.replica == 2]) == ["compile a", "compile b", "walk a+b"]
+
+
+def test_on_a_gpu_each_replica_measures_the_memory_of_compiled_calls() -> None:
+    on_gpu = [replace(cell, target="cuda") for cell in cells("w", ["a", "b"])]
+    units = plan([on_gpu], 2)
+    modes = [[step.mode for step in unit.steps] for unit in units if unit.kind == "memory"]
+    assert modes == [["eager", "compiled"]] * 2 + [["compiled"]] * 2
+    # With the caches that the same replica's cold compile left.
+    folders = {
+        (unit.replica, unit.kind, unit.buckets): {step.folder for step in unit.steps} for unit in units
+    }
+    for replica in (0, 1):
+        for bucket in ("a", "b"):
+            assert folders[replica, "memory", (bucket,)] == folders[replica, "compile", (bucket,)]
 
 
 def test_replicas_come_one_after_the_other_over_all_workloads() -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 import torch
 
-from tests.gpu.harness import Stage, probes, request, results, served, values, walked
+from tests.gpu.harness import Stage, request, results, served, values
+from tests.gpu.made import compared, recorded
+from tests.gpu.walking import walked
 
 # Of each theme the ones that generate kernels of their own.
 TWELVE = (
@@ -30,19 +32,14 @@ def kernels(stage: Stage) -> None:
         stage.number("codegen:h200 against the card", f"left out: this is a {name}, {capability}")
         return
     with served(stage.folder) as server:
-        here = walked(stage.folder, server, TWELVE, ends=time.monotonic() + REAL_S)
-    there = generated(
+        here = walked(stage, server, TWELVE, ends=time.monotonic() + REAL_S)
+    there = recorded(
         stage.evaluate(*here, "--max-buckets", "1", "--target", "codegen:h200", limit_s=GENERATED_S)
     )
     stage.check("all of the twelve were walked", set(here) == set(there) == set(TWELVE), sorted(here))
     for workload in sorted(set(here) & set(there)):
-        ours, theirs = here[workload], there[workload]
-        stage.check(
-            f"{workload}: kernels by name", sorted(ours) == sorted(theirs), [sorted(ours), sorted(theirs)]
-        )
-        both = sorted(set(ours) & set(theirs))
-        other = [one for one in both if ours[one] != theirs[one]]
-        stage.check(f"{workload}: bodies of {len(both)} kernels of one name", not other, other)
+        for one in compared(workload, here[workload], there[workload]):
+            stage.check(one.what, one.good, one.value)
 
 
 def fused(stage: Stage) -> None:
@@ -64,17 +61,6 @@ def fused(stage: Stage) -> None:
         counted[side] = [one.name for one in events if not one.name.startswith(("Memcpy", "Memset"))]
     stage.check("silu(x + y) * (x - y): four kernels in eager", len(counted["eager"]) == 4, counted["eager"])
     stage.check("and one compiled", len(counted["compiled"]) == 1, counted["compiled"])
-
-
-def generated(records: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
-    """Triton kernels of each workload's walk: body hash by name."""
-    workload_of = {one["uuid"]: one["workload"] for one in records if one.get("type") == "evaluation"}
-    found: dict[str, dict[str, str]] = {}
-    for probe in probes(records, "walk"):
-        for kernel in probe.get("kernels") or ():
-            if kernel["kind"] == "triton":
-                found.setdefault(workload_of[probe["evaluation"]], {})[kernel["name"]] = kernel["source_hash"]
-    return found
 
 
 def cold_threads(stage: Stage) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from evaluator.worker.calling import set_precision
+from evaluator.worker.precision import set_precision
 from tests.gpu.harness import Stage, probes, statuses
 
 SIDE = 1024

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -141,34 +140,6 @@ def request(folder: Path, workload: str, bucket: str, **more: Any) -> Record:
         "log": str(folder / "child.log"),
         **more,
     }
-
-
-def walked(folder: Path, server: Any, workloads: Iterable[str], ends: float) -> dict[str, dict[str, str]]:
-    """Triton kernels of each workload's first bucket: body hash by name, from one traced walk; only those whose walk was
-    begun before ``ends`` (``time.monotonic``)."""
-    from evaluator.trace.evidence import Segment, walk_evidence
-    from evaluator.trace.log import read_log
-
-    described = {one["name"]: one for one in server.describe([], True, "cuda").workloads}
-    found: dict[str, dict[str, str]] = {}
-    for name in workloads:
-        if time.monotonic() > ends:
-            break
-        bucket = described[name]["buckets"][0]["name"]
-        traces = folder / f"trace-{name}"
-        asked = request(folder, name, bucket, probe="walk", trace_dir=str(traces))
-        asked["cache_dir"] = str(folder / f"caches-{name}")
-        told = list(server.probe(asked, 60))
-        results(told)
-        segments = [
-            Segment(one["bucket"], one["walk"], one["call"], one["start"])
-            for one in told
-            if one.get("kind") == "segment"
-        ]
-        evidence = walk_evidence(read_log(next(traces.glob("*.log"))), segments, sources=[], fullgraph=False)
-        kernels = evidence[bucket].as_dict()["kernels"]
-        found[name] = {one["name"]: one["source_hash"] for one in kernels if one["kind"] == "triton"}
-    return found
 
 
 def results(answers: Iterable[Record]) -> list[Record]:

@@ -68,6 +68,12 @@ def test_standard_variants_tell_evidence_and_devices_apart() -> None:
         "aot_eager": {"backend": "aot_eager"},
         "reduce-overhead": {"mode": "reduce-overhead"},
         "max-autotune": {"mode": "max-autotune"},
+        "ieee": {},
+        "tf32": {},
+    }
+    assert {name: v.precision for name, v in by_name.items() if v.precision} == {
+        "ieee": "ieee",
+        "tf32": "tf32",
     }
     assert {name for name, variant in by_name.items() if variant.evidence_only} == {"eager", "aot_eager"}
     assert {name for name, v in by_name.items() if v.requires == "cuda"} == {

@@ -61,9 +61,11 @@ def test_torch_takes_the_options_of_every_standard_rung() -> None:
 
 
 def test_a_rung_is_timed_and_needs_what_its_variant_needs() -> None:
-    (rung,) = Variant("v", {"backend": "aot_eager"}, evidence_only=True, requires="cuda").rungs()
+    own = {"backend": "aot_eager"}
+    (rung,) = Variant("v", own, evidence_only=True, requires="cuda", precision="tf32").rungs()
     assert not rung.evidence_only
     assert rung.requires == "cuda"
+    assert rung.precision == "tf32"
 
 
 def test_a_workload_finds_the_rungs_of_its_variants_by_name() -> None:

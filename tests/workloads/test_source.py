@@ -366,3 +366,18 @@ def test_what_cannot_stand_alone_says_why_and_keeps_the_file(tmp_path: Path, tex
     assert record["standalone_reason"].startswith(reason)
     assert record["source"] == text
     sys.modules.pop("workload_file_mine", None)
+
+
+def test_the_precision_of_a_variant_is_part_of_the_hash_and_the_standard_ones_are_not(tmp_path: Path) -> None:
+    text = MODULE.replace("import Target, workload", "import VARIANTS, Target, Variant, workload")
+
+    def hashed(variants: str) -> str:
+        told = text.replace("inputs=", f"variants={variants}, inputs=", 1)
+        assert told != text
+        return str(described(tmp_path, told)["definition_hash"])
+
+    # A workload that takes the standard variants is the same work in an evaluator that has more or fewer of these.
+    without = hashed("[v for v in VARIANTS if v.precision is None]")
+    assert hashed("VARIANTS") == described(tmp_path, MODULE)["definition_hash"] == without
+    own = [hashed(f'[Variant("own", {{}}, precision={one})]') for one in ("None", "'ieee'", "'tf32'")]
+    assert len(set(own)) == 3

@@ -19,6 +19,7 @@ import torch
 
 from evaluator.worker import calling, latency
 from evaluator.worker.intervals import HostTimer, Timer
+from evaluator.worker.precision import in_force
 from evaluator.worker.rounds import DEVICE_PARTS, Qualities, Rounds, nothing
 from evaluator.worker.session import WORKLOAD_ERRORS, ProbeSession
 from evaluator.worker.sides import Side
@@ -122,7 +123,7 @@ def _time(session: ProbeSession, walk: BucketWalk, eager: Any, compiled: Any, co
             "fresh_inputs": bool(walk.mutates),
             "value": "batch mean of one call; a replica's value is the median of its rounds",
             "inputs": _described(*sides[0].held),
-            "precision": _precision(),
+            "precision": in_force(),
             "grad": calling.keeps_gradients(session.workload),
             "training": session.workload.training,
             **on_device,
@@ -181,14 +182,3 @@ def _described(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[dict[str, 
         }
         for path, tensor in [*flatten(args, "args").tensors(), *flatten(kwargs, "kwargs").tensors()]
     ]
-
-
-def _precision() -> dict[str, str | None]:
-    """The float32 precision in force, read back from torch; None where this version has no such setting."""
-    places = {
-        "matmul": torch.backends.cuda.matmul,
-        "cudnn.conv": getattr(torch.backends.cudnn, "conv", None),
-        "mkldnn.matmul": getattr(torch.backends.mkldnn, "matmul", None),
-        "default": torch.backends,
-    }
-    return {name: getattr(place, "fp32_precision", None) for name, place in places.items()}

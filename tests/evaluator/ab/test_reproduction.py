@@ -183,10 +183,17 @@ def test_misuse_is_one_sentence(database: str) -> None:
 def document(**changes: Any) -> dict[str, Any]:
     """The least of an evaluation that a script is made of."""
     workload = {"name": 'odd """name', "source": "def build():\n    return '''x'''\n", "variables": []}
-    workload |= {"training": False, "grad": False, "calls": 2, "precision": None}
+    workload |= {"training": False, "grad": False, "calls": 2}
     made = {"id": 1, "bucket": r"n=\8", "variant": "default", "target": "cpu", "definition_hash": "d"}
     made |= {"workload": workload, "environment": {"torch": "2.0", "variables": {}}, "status": "ok"}
-    made |= {"error": None, "metrics": {}, "facts": {}, "libraries": {}, "interpreter": None}
+    made |= {
+        "precision": {"set": None},
+        "error": None,
+        "metrics": {},
+        "facts": {},
+        "libraries": {},
+        "interpreter": None,
+    }
     return {**made, "seed": 0, "options": {}, "buckets": [{"name": "n", "params": {}}], **changes}
 
 
@@ -203,6 +210,13 @@ def test_the_script_is_python_whatever_the_texts_in_it_hold(tmp_path: Path) -> N
         "evaluator/worker/ab_workload.py",
     ):
         assert (tmp_path / carried).read_text() == (REPOSITORY / carried).read_text()
+
+
+def test_the_processes_are_told_the_precision_that_the_cell_was_measured_under() -> None:
+    asked = {"set": "tf32", "variant": "tf32", "workload": "ieee"}
+    names: dict[str, Any] = {"__name__": "script"}
+    exec(ab_script(document(precision=asked), document(id=2, precision=asked), NoGraph("so")), names)
+    assert names["SPEC"]["precision"] == "tf32"
 
 
 def test_what_a_terminal_shows_of_a_script_steers_it_not() -> None:

@@ -19,6 +19,7 @@ timeout_s = 60
 memory_mb = 4000.5
 fail_on = "unconfirmed"
 confirm = false
+chrome_traces = true
 baseline = "release"
 
 [suite]
@@ -60,6 +61,7 @@ def test_everything_that_may_be_said_is_read(tmp_path: Path) -> None:
         "unconfirmed",
         False,
     )
+    assert config.chrome_traces
     assert config.path == tmp_path / "nightly.toml"
     pinned, following = config.tested
     assert pinned.suite.selection == Selection(("mlp*",), ("b*",), ("d*",), ("quick",), 2, "cuda")
@@ -80,7 +82,7 @@ def test_what_is_left_out_has_its_usual_value(tmp_path: Path) -> None:
         None,
         None,
     )
-    assert config.confirm
+    assert (config.confirm, config.chrome_traces) == (True, False)
     assert config.tested[0].suite.selection == Selection()
     assert config.tested[0].baseline is None
 
@@ -99,7 +101,8 @@ def test_what_a_run_is_told_has_a_hash_that_follows_from_what_decides_it(tmp_pat
     assert told(LEAST) == told("baseline = 'x'\nfail_on = 'none'\n" + LEAST)
     others = ["profile = 'quick'\n" + LEAST, LEAST.replace("2.13", "2.14"), LEAST.replace("pinned", "next")]
     others += ["timeout_s = 5\n" + LEAST, LEAST + "suite = { tags = ['a'] }\n"]
-    assert len({told(text) for text in [LEAST, *others]}) == 6
+    others += ["chrome_traces = true\n" + LEAST]
+    assert len({told(text) for text in [LEAST, *others]}) == 7
 
 
 @pytest.mark.parametrize(
@@ -110,6 +113,11 @@ def test_what_a_run_is_told_has_a_hash_that_follows_from_what_decides_it(tmp_pat
         ("profil = 'quick'\n" + LEAST, "nightly.toml: there is no key profil; did you mean profile?"),
         ("profile = 'best'\n" + LEAST, "profile must be one of quick, standard, thorough, and is 'best'"),
         ("confirm = 1\n" + LEAST, "confirm must be true or false"),
+        ("chrome_traces = 'yes'\n" + LEAST, "chrome_traces must be true or false"),
+        (
+            "chrome_traces = true\n[suite]\ntarget = 'codegen:h100'\n" + LEAST,
+            "chrome_traces must be left out: on a codegen target nothing runs",
+        ),
         ("timeout_s = 0\n" + LEAST, "timeout_s must be a number above zero"),
         ("timeout_s = true\n" + LEAST, "timeout_s must be a number above zero"),
         ("timeout_s = nan\n" + LEAST, "timeout_s must be a number above zero"),
