@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Final
 
 from evaluator.verdicts import causes
@@ -68,7 +67,7 @@ def _with_kernels(found: Sequence[Finding]) -> Sequence[Finding]:
     if worst(found) != "unchanged":
         return found
     return [
-        replace(one, gating=True) if one.metric in NEUTRAL and one.verdict == "changed" else one
+        one._replace(gating=True) if one.metric in NEUTRAL and one.verdict == "changed" else one
         for one in found
     ]
 
@@ -116,7 +115,7 @@ def _with_cause(finding: Finding, case: causes.Case) -> Finding:
         said.append("several_dependencies_moved")
     if case.same_environment and "same_environment" not in said:
         said.append("same_environment")
-    return replace(finding, cause=cause, reasons=(*finding.reasons, *said))
+    return finding._replace(cause=cause, reasons=(*finding.reasons, *said))
 
 
 def _one_sided(pair: Pair, one_run: bool) -> CellVerdict:
@@ -131,7 +130,7 @@ def _one_sided(pair: Pair, one_run: bool) -> CellVerdict:
     if side == "candidate":
         # Loading is done once by the interpreter itself before anything is measured: a rerun would load it no better.
         cause = Cause("new_error", text, evidence)
-        made = replace(made, verdict="newly_failing", confirmed=True, cause=cause, reasons=("new_error",))
+        made = made._replace(verdict="newly_failing", confirmed=True, cause=cause, reasons=("new_error",))
     return _verdict(pair, [made], Differences())
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from evaluator.verdicts.findings import Estimate
 from evaluator.verdicts.noise import (
@@ -36,8 +36,7 @@ _IMMENSE: Final = 1e15
 _DEFAULT: Final = Policy()
 
 
-@dataclass(frozen=True)
-class TimeJudgement:
+class TimeJudgement(NamedTuple):
     """The verdict about one time. ``reasons`` are codes of ``words.REASONS``.
 
     ``estimate`` is None where no interval of the confidence exists (too few replicas, nothing measured). ``base`` and
