@@ -99,7 +99,7 @@ def _wide(found: pd.DataFrame, column: str, points: Sequence[Point]) -> pd.DataF
     keys = [point.key for point in points]
     cells, rows = np.unique(found["cell"].to_numpy("int64"), return_inverse=True)
     wide = np.full((len(cells), len(keys)), math.nan)
-    wide[rows, pd.Index(keys).get_indexer(found["point"])] = found[column].to_numpy(
+    wide[rows, pd.Index(keys).get_indexer(pd.Index(found["point"]))] = found[column].to_numpy(
         "float64", na_value=math.nan
     )
     return pd.DataFrame(wide, pd.Index(cells, name="cell"), pd.Index(keys, name="point"))
