@@ -17,6 +17,9 @@ from evaluator.verdicts.words import BAD, REASONS, VERDICTS, Verdict
 
 # Stands for the definition of a workload whose source could not be loaded.
 NOT_LOADED: Final = "-"
+# Findings that, where both sides have them, say that nothing compiled ran.
+_IDLE: Final = frozenset({("ran_eager", "all"), ("nothing_compiled", "yes")})
+_RANKS: Final = {verdict: rank for rank, verdict in enumerate(VERDICTS)}
 # What a cell may not claim where a part of its evidence is missing.
 _BETTER: Final[frozenset[Verdict]] = frozenset({"changed", "improved", "fixed", "unchanged"})
 
@@ -98,8 +101,7 @@ def _lost(finding: Finding) -> bool:
 
 def ran_nothing(findings: Iterable[Finding]) -> bool:
     """Whether both sides ran nothing that was compiled, so that equal facts say nothing of the compiler."""
-    idle = {("ran_eager", "all"), ("nothing_compiled", "yes")}
-    return any(one.base == one.candidate and (one.metric, one.base) in idle for one in findings)
+    return any((one.metric, one.base) in _IDLE and one.base == one.candidate for one in findings)
 
 
 def _says_little(findings: Sequence[Finding]) -> bool:
@@ -168,4 +170,4 @@ def _verdict(pair: Pair, findings: Sequence[Finding], differences: Differences) 
 
 def _order(finding: Finding) -> tuple[int, bool, bool]:
     """Worst first; of equal ones those that gate, and the confirmed, come first."""
-    return VERDICTS.index(finding.verdict), not finding.gating, not finding.confirmed
+    return _RANKS[finding.verdict], not finding.gating, not finding.confirmed

@@ -163,9 +163,13 @@ def magnitude(change: float, margin: float) -> Magnitude:
 def measured(series: Series | None) -> bool:
     """Whether there are values, and all are positive numbers that something can measure: one that is not comes of a
     clock or a record that is broken."""
-    if series is None:
+    if series is None or not series.values:
         return False
-    return bool(series.values) and all(1 / _IMMENSE < one < _IMMENSE for one in series.values)
+    # Asked four times of each series, and a generator takes twice as long.
+    for one in series.values:  # noqa: SIM110
+        if not 1 / _IMMENSE < one < _IMMENSE:
+            return False
+    return True
 
 
 def _have_interval(base: int, candidate: int, confidence: float) -> bool:
