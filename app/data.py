@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar, cast
@@ -33,6 +34,9 @@ MOST_SHOWN_BYTES: Final = 200_000
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+# The connections of one run of the script, by URL.
+_OPEN: Final[ContextVar[dict[str, Connection] | None]] = ContextVar("_OPEN", default=None)
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ def unavailable(title: str, error: UserError) -> Unavailable:
 
 
 def _looked_at(url: URL) -> Database | Unavailable:
-    with _engine(str(url.render_as_string(hide_password=False))).connect() as connection:
+    with _connected(url.render_as_string(hide_password=False)) as connection:
         found = schema.state(connection)
         if found == "current":
             stamp = overview.stamp(connection)
@@ -171,9 +175,35 @@ def connected(database: Database) -> AbstractContextManager[Connection]:
 
 
 @contextmanager
+def one_connection() -> Iterator[None]:
+    """Within it each database is read over one connection and in one transaction: a page is of one state of the database,
+    and the schema, which SQLite reads anew for each connection, is read once."""
+    opened: dict[str, Connection] = {}
+    outside = _OPEN.set(opened)
+    try:
+        yield
+    finally:
+        _OPEN.reset(outside)
+        for connection in opened.values():
+            connection.close()
+
+
+@contextmanager
 def _connected(url: str) -> Iterator[Connection]:
-    with translated(database_url(url)), _engine(url).connect() as connection:
-        yield connection
+    opened = _OPEN.get()
+    with translated(database_url(url)):
+        if opened is None:
+            with _engine(url).connect() as connection:
+                yield connection
+            return
+        if url not in opened:
+            opened[url] = _engine(url).connect()
+        try:
+            yield opened[url]
+        except Exception:
+            # PostgreSQL answers nothing more in a transaction in which something failed.
+            opened.pop(url).close()
+            raise
 
 
 def artifact(database: Database, sha256: str) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
 import streamlit as st
 from altair.utils.schemapi import debug_mode
 
@@ -24,7 +25,14 @@ def draw(about: tuple[Any, ...], key: str, build: Callable[[], Spec]) -> Any:
 
 @st.cache_data(show_spinner=False, max_entries=64)
 def _spec(about: str, _build: Callable[[], Spec]) -> Spec:
-    return unchecked(_build)
+    return ready(_build)
+
+
+def ready(build: Callable[[], Spec]) -> Spec:
+    """As ``unchecked``, and its rows as Arrow's tables, which Streamlit sends as they are: of rows it makes tables anew
+    each time that the chart is drawn."""
+    spec = unchecked(build)
+    return {**spec, "datasets": {name: pa.Table.from_pylist(rows) for name, rows in spec["datasets"].items()}}
 
 
 def unchecked(build: Callable[[], Spec]) -> Spec:

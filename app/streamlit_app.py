@@ -10,10 +10,15 @@ _ROOT = str(Path(__file__).resolve().parents[1])
 if sys.path[0] != _ROOT:
     sys.path.insert(0, _ROOT)
 
+import pandas as pd  # noqa: E402
 import streamlit as st  # noqa: E402
+from streamlit.navigation.page import StreamlitPage  # noqa: E402
 
 from app import collector, comparing, data, empty, state  # noqa: E402
 from evaluator.errors import UserError  # noqa: E402
+
+# Text in Arrow's memory, which pandas chooses by itself, is slow for frames of a page's size: a tenth of a whole script.
+pd.options.mode.string_storage = "python"
 
 # Pages in the order of the navigation. The shared filters are drawn for those that are about one workload.
 PAGES = {
@@ -39,6 +44,12 @@ def main() -> None:
     st.html(Path(_ROOT) / "app" / "style.css")
     st.logo(Path(_ROOT) / "app" / "logo.svg", size="large")
     page = st.navigation(list(PAGES.values()))
+    with data.one_connection():
+        shown(page)
+
+
+def shown(page: StreamlitPage) -> None:
+    """The page, or why there is none."""
     found = data.opened(data.located())
     if isinstance(found, data.Unavailable):
         empty.show(found)

@@ -40,8 +40,16 @@ def layered(
     (``{"step": 20}``). A selection of a layer is the chart's own, as Vega-Lite wants it."""
     data: dict[str, Any] = {name: records(frame) for name, frame in frames.items()}
     made, selections = [], []
+    channels: dict[int, Any] = {}
     for place, layer in enumerate(layers):
-        one = layer.to_dict(validate=False, context={"top_level": False, "datasets": data})
+        bare = layer.copy(deep=False)
+        bare.encoding = alt.Undefined
+        one = bare.to_dict(validate=False, context={"top_level": False, "datasets": data})
+        one["encoding"] = {
+            str(name): _channel(channel, channels)
+            for name, channel in layer.encoding._kwds.items()
+            if channel is not alt.Undefined
+        }
         for selection in one.pop("params", ()):
             # Not as Vega-Lite itself names layers: one that is put before this later would have the same name.
             one["name"] = f"clicked_{place}"
@@ -56,6 +64,16 @@ def layered(
         "autosize": FIT_WIDTH,
         "config": {"view": {"strokeWidth": 0}, **(config or {})},
     }
+
+
+def _channel(channel: Any, known: dict[int, Any]) -> Any:
+    """A channel of an encoding as JSON. Layers share most of theirs (an axis with all its values), and each is made once:
+    ``known`` has those that were, by their identity."""
+    if isinstance(channel, list):
+        return [_channel(one, known) for one in channel]
+    if id(channel) not in known:
+        known[id(channel)] = channel.to_dict(validate=False, context={})
+    return known[id(channel)]
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

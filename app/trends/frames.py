@@ -96,8 +96,13 @@ def counts(at: pd.DataFrame, fact: str, points: Sequence[Point]) -> pd.DataFrame
 
 
 def _wide(found: pd.DataFrame, column: str, points: Sequence[Point]) -> pd.DataFrame:
-    wide = found.pivot(index="cell", columns="point", values=column).astype("float64")
-    return wide.reindex(columns=[point.key for point in points])
+    keys = [point.key for point in points]
+    cells, rows = np.unique(found["cell"].to_numpy("int64"), return_inverse=True)
+    wide = np.full((len(cells), len(keys)), math.nan)
+    wide[rows, pd.Index(keys).get_indexer(pd.Index(found["point"]))] = found[column].to_numpy(
+        "float64", na_value=math.nan
+    )
+    return pd.DataFrame(wide, pd.Index(cells, name="cell"), pd.Index(keys, name="point"))
 
 
 def first_reference(wide: pd.DataFrame) -> str | None:
@@ -110,10 +115,11 @@ def first_reference(wide: pd.DataFrame) -> str | None:
 def same_cells(wide: pd.DataFrame, reference: str, at: pd.DataFrame) -> Same:
     """The cells to follow from the reference on: see ``Same``. There may be none. ``at`` names the cells."""
     some = wide[wide.notna().any(axis=1)]
-    named = at.drop_duplicates("cell").set_index("cell")[list(NAMES)].loc[some.index]
-    name = named.groupby(list(NAMES), sort=False).ngroup()
+    name = names_of(at).loc[some.index]
     mine = some[some[reference].notna()]
-    shared = {str(key): int(n) for key, n in mine.notna().groupby(name).any().sum().items()}
+    # Of a cell that is there in several definitions one value is enough.
+    there = mine.notna().groupby(name).any() if name.duplicated().any() else mine.notna()
+    shared = {str(key): int(n) for key, n in there.sum().items()}
     total = shared[reference]
     points = tuple(key for key, n in shared.items() if n and n >= LEAST_SHARE * total)
     cells = mine[list(points)].dropna().index.sort_values()
@@ -121,15 +127,24 @@ def same_cells(wide: pd.DataFrame, reference: str, at: pd.DataFrame) -> Same:
     return Same(reference, points, tuple(int(cell) for cell in newest), shared, total, int(name.nunique()))
 
 
+def names_of(at: pd.DataFrame) -> pd.Series[int]:
+    """By cell a number for what it is called: two definitions of one cell have the same."""
+    cells = at.drop_duplicates("cell")
+    known: dict[tuple[str, ...], int] = {}
+    named = zip(*(cells[name] for name in NAMES), strict=True)
+    return pd.Series([known.setdefault(one, len(known)) for one in named], index=pd.Index(cells["cell"]))
+
+
 def redefined(at: pd.DataFrame, reference: str) -> int:
     """How many cells of the reference are there in another definition only, at some other point."""
-    names = list(NAMES)
-    mine = at.loc[at["point"] == reference, [*names, "cell"]]
-    both = at.loc[at["point"] != reference, [*names, "cell", "point"]].merge(
-        mine, on=names, suffixes=("", "_mine")
-    )
-    same = (both["cell"] == both["cell_mine"]).groupby([both[name] for name in (*names, "point")]).any()
-    return int((~same).groupby(level=names).any().sum())
+    name = names_of(at)
+    if not name.duplicated().any():
+        return 0
+    at = at[["cell", "point"]].assign(name=at["cell"].map(name))
+    mine = at.loc[at["point"] == reference, ["name", "cell"]]
+    both = at[at["point"] != reference].merge(mine, on="name", suffixes=("", "_mine"))
+    same = (both["cell"] == both["cell_mine"]).groupby([both["name"], both["point"]]).any()
+    return int((~same).groupby(level="name").any().sum())
 
 
 def ratios(wide: pd.DataFrame, same: Same) -> pd.DataFrame:
@@ -157,7 +172,8 @@ def outcomes(at: pd.DataFrame, points: Sequence[Point], reference: str | None) -
     or skipped), open (not finished), rate (ok / evaluated); same and same_ok: of the cells that were evaluated at every
     point followed from the reference, missing at a point that is left out."""
     # At a version an older definition may stand beside the newest: the cell is one all the same.
-    at = at.drop_duplicates(["point", *NAMES], keep="last")
+    at = at[["cell", "point", "status", *NAMES]].assign(name=at["cell"].map(names_of(at)))
+    at = at.drop_duplicates(["point", "name"], keep="last")
     known = at["status"].notna()
     tone = {status: theme.status_tone(status) for status in at.loc[known, "status"].unique()}
     groups = at.assign(

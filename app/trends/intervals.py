@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from statistics import fmean
-from typing import Any, Final
+from itertools import chain
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -43,32 +42,33 @@ def with_intervals(found: pd.DataFrame, at: pd.DataFrame, metric: str, same: Sam
 def _replica_means(at: pd.DataFrame, metric: str, same: Same) -> dict[str, list[float]]:
     """The geometric mean of each replica at each point: that of the cells' medians, times the mean of how far the
     replica's own values are from these. A replica that lacks a tenth of the cells has none."""
-    mine = at[
+    mine = at.loc[
         at["cell"].isin(list(same.cells))
         & at["point"].isin(list(same.points))
-        & at["replica_medians"].notna()
+        & at["replica_medians"].notna(),
+        ["point", "run", "environment", metric, "replica_numbers", "replica_medians"],
     ]
-    # A frame with a row a replica would take longer to make than all of its sums.
-    rows = zip(
-        mine["point"],
-        zip(mine["run"], mine["environment"], strict=True),
-        np.log(mine[metric].astype("float64")),
-        lists(mine["replica_numbers"]),
-        lists(mine["replica_medians"]),
-        strict=True,
-    )
-    places, middles = defaultdict[str, set[Any]](set), defaultdict[str, list[float]](list)
-    lucks = defaultdict[str, dict[int, list[float]]](lambda: defaultdict(list))
-    for point, place, middle, replicas, values in rows:
-        places[point].add(place)
-        middles[point].append(middle)
-        for replica, value in zip(replicas, values, strict=True):
-            if value is not None and value > 0:
-                lucks[point][replica].append(math.log(value) - middle)
+    middle = np.log(mine[metric].to_numpy("float64"))
+    replicas, values = lists(mine["replica_numbers"]), lists(mine["replica_medians"])
+    of, points = pd.factorize(mine["point"])
+    cells = np.bincount(of)
+    middles = np.bincount(of, middle) / cells
+    places = mine.drop_duplicates(["point", "run", "environment"])["point"].value_counts()
+    # One entry a replica of an evaluation. A frame of them would take longer to make than all of the sums.
+    n = [len(one) for one in values]
+    value = np.array(list(chain.from_iterable(values)), dtype="float64")
+    numbers, replica = np.unique(list(chain.from_iterable(replicas)), return_inverse=True)
+    counts = value > 0
+    group = (np.repeat(of, n) * len(numbers) + replica)[counts]
+    luck = np.log(value[counts]) - np.repeat(middle, n)[counts]
+    shape = len(points), len(numbers)
+    known = np.bincount(group, minlength=len(points) * len(numbers)).reshape(shape)
+    lucks = np.bincount(group, luck, minlength=len(points) * len(numbers)).reshape(shape)
     found: dict[str, list[float]] = {}
-    for point, logs in middles.items():
-        enough = [fmean(luck) for luck in lucks[point].values() if len(luck) >= LEAST_CELLS * len(logs)]
-        one_run = len(logs) == len(same.cells) and len(places[point]) == 1
-        if one_run and len(enough) >= LEAST_REPLICAS:
-            found[point] = [math.exp(fmean(logs) + one) for one in enough]
+    for place, point in enumerate(points):
+        enough = known[place] >= max(1, LEAST_CELLS * cells[place])
+        one_run = cells[place] == len(same.cells) and places[point] == 1
+        if one_run and enough.sum() >= LEAST_REPLICAS:
+            means = middles[place] + lucks[place][enough] / known[place][enough]
+            found[str(point)] = np.exp(means).tolist()
     return found

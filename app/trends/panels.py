@@ -13,7 +13,7 @@ import streamlit as st
 
 from app import comparing, theme
 from app.data import Database
-from app.drawing import unchecked
+from app.drawing import ready
 from app.trends import charts as trend_charts
 from app.trends import shown as trend_data
 from app.trends.shown import Recorded, Shown
@@ -37,7 +37,7 @@ def specs(of: Recorded, shown: Shown) -> Specs:
         made["graphs"] = partial(trend_charts.totals, shown.graphs, of.order)
     if len(shown.phases):
         made["phases"] = partial(trend_charts.phases, shown.phases, of.order)
-    return {name: unchecked(build) for name, build in made.items()}
+    return {name: ready(build) for name, build in made.items()}
 
 
 def alone(database: Database, of: Recorded) -> None:

@@ -79,13 +79,17 @@ def _series(reads: Reads, scope: ColumnElement[bool]) -> dict[int, dict[str, Row
 
 def differences(reads: Reads, scope: ColumnElement[bool]) -> dict[int, list[Row]]:
     """Leaves that differ from eager's in form, as the first accuracy probe found them, by evaluation."""
+    query = select(PROBE.c.evaluation_id, DIFFERENCE).join(DIFFERENCE, DIFFERENCE.c.probe_id == PROBE.c.id)
+    rows = in_order(reads, query, scope, DIFFERENCE.c.id)
+    if not rows:
+        # Most have none, and looking for the probes takes the longest.
+        return {}
     first: dict[int, int] = {}
     probes = select(PROBE.c.id, PROBE.c.evaluation_id).where(PROBE.c.probe == "accuracy")
     for row in in_order(reads, probes, scope):
         first.setdefault(row["evaluation_id"], row["id"])
-    query = select(PROBE.c.evaluation_id, DIFFERENCE).join(DIFFERENCE, DIFFERENCE.c.probe_id == PROBE.c.id)
     found: dict[int, list[Row]] = {}
-    for row in in_order(reads, query, scope, DIFFERENCE.c.id):
+    for row in rows:
         if row["probe_id"] == first[row["evaluation_id"]]:
             found.setdefault(row["evaluation_id"], []).append(row)
     return found

@@ -19,7 +19,7 @@ def frame(connection: Connection, statement: AnySelect) -> pd.DataFrame:
     """All rows of ``statement``, one column each selected name. NULL stays missing."""
     result = connection.execute(statement)
     columns = list(result.keys())
-    return pd.DataFrame([tuple(row) for row in result], columns=pd.Index(columns))
+    return pd.DataFrame([tuple(row) for row in result.all()], columns=pd.Index(columns))
 
 
 def frame_of_ids(connection: Connection, statement: AnySelect, column: Any, ids: list[int]) -> pd.DataFrame:

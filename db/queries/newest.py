@@ -38,16 +38,18 @@ def rests_on(reads: Reads, machine: str, *, unfinished: bool = False) -> tuple[A
     """What the evaluations of a machine's whole runs rest on: equal values mean that ``newest`` gives the same, and what
     hangs on them is the same. Runs of another machine, and one that goes on until an evaluation of it is finished, change
     none of it. ``unfinished``: evaluations that go on count as well."""
+    mine = whole_runs(machine)
+    # What hangs on a finished run is never changed, and ids are never used again: that these runs are the same says as
+    # much as all of their evaluations, and takes a tenth of the time. The uuid tells another database in this one's place.
+    finished = select(func.count(), func.max(RUN.c.id), func.max(RUN.c.uuid))
+    runs = reads.execute(finished.where(mine, RUN.c.status == "finished")).one()
     settled = EVALUATION.c.status.is_not(None)
     counted: list[Any] = [
         func.count().filter(settled),
-        # Ids are never used again: as many others after a run was pruned are seen.
         func.max(EVALUATION.c.id).filter(settled),
-        # Another database put in this one's place counts its rows just alike.
         func.max(RUN.c.uuid).filter(settled),
-        func.count().filter(RUN.c.status == "finished"),
     ]
     if unfinished:
         counted.append(func.count())
     query: Any = select(*counted).join_from(EVALUATION, RUN, RUN.c.id == EVALUATION.c.run_id)
-    return tuple(reads.execute(query.where(whole_runs(machine))).one())
+    return *runs, *reads.execute(query.where(mine, RUN.c.status != "finished")).one()

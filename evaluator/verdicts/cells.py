@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Final
 
 from evaluator.verdicts import causes
@@ -18,6 +17,9 @@ from evaluator.verdicts.words import BAD, REASONS, VERDICTS, Verdict
 
 # Stands for the definition of a workload whose source could not be loaded.
 NOT_LOADED: Final = "-"
+# Findings that, where both sides have them, say that nothing compiled ran.
+_IDLE: Final = frozenset({("ran_eager", "all"), ("nothing_compiled", "yes")})
+_RANKS: Final = {verdict: rank for rank, verdict in enumerate(VERDICTS)}
 # What a cell may not claim where a part of its evidence is missing.
 _BETTER: Final[frozenset[Verdict]] = frozenset({"changed", "improved", "fixed", "unchanged"})
 
@@ -68,7 +70,7 @@ def _with_kernels(found: Sequence[Finding]) -> Sequence[Finding]:
     if worst(found) != "unchanged":
         return found
     return [
-        replace(one, gating=True) if one.metric in NEUTRAL and one.verdict == "changed" else one
+        one._replace(gating=True) if one.metric in NEUTRAL and one.verdict == "changed" else one
         for one in found
     ]
 
@@ -99,8 +101,7 @@ def _lost(finding: Finding) -> bool:
 
 def ran_nothing(findings: Iterable[Finding]) -> bool:
     """Whether both sides ran nothing that was compiled, so that equal facts say nothing of the compiler."""
-    idle = {("ran_eager", "all"), ("nothing_compiled", "yes")}
-    return any(one.base == one.candidate and (one.metric, one.base) in idle for one in findings)
+    return any((one.metric, one.base) in _IDLE and one.base == one.candidate for one in findings)
 
 
 def _says_little(findings: Sequence[Finding]) -> bool:
@@ -116,7 +117,7 @@ def _with_cause(finding: Finding, case: causes.Case) -> Finding:
         said.append("several_dependencies_moved")
     if case.same_environment and "same_environment" not in said:
         said.append("same_environment")
-    return replace(finding, cause=cause, reasons=(*finding.reasons, *said))
+    return finding._replace(cause=cause, reasons=(*finding.reasons, *said))
 
 
 def _one_sided(pair: Pair, one_run: bool) -> CellVerdict:
@@ -131,7 +132,7 @@ def _one_sided(pair: Pair, one_run: bool) -> CellVerdict:
     if side == "candidate":
         # Loading is done once by the interpreter itself before anything is measured: a rerun would load it no better.
         cause = Cause("new_error", text, evidence)
-        made = replace(made, verdict="newly_failing", confirmed=True, cause=cause, reasons=("new_error",))
+        made = made._replace(verdict="newly_failing", confirmed=True, cause=cause, reasons=("new_error",))
     return _verdict(pair, [made], Differences())
 
 
@@ -169,4 +170,4 @@ def _verdict(pair: Pair, findings: Sequence[Finding], differences: Differences) 
 
 def _order(finding: Finding) -> tuple[int, bool, bool]:
     """Worst first; of equal ones those that gate, and the confirmed, come first."""
-    return VERDICTS.index(finding.verdict), not finding.gating, not finding.confirmed
+    return _RANKS[finding.verdict], not finding.gating, not finding.confirmed

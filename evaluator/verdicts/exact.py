@@ -7,7 +7,6 @@ disagrees, the fact is ``flaky``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from evaluator.verdicts.accuracy import judge_accuracy
@@ -88,14 +87,13 @@ def _confirmed(first: Finding, again: Finding | None) -> Finding:
     if again is None or again.verdict == "not_compared":
         # Also where the rerun could not judge: it neither found it again nor failed to.
         bad = first.verdict in BAD
-        return replace(first, confirmed=False, reasons=(*first.reasons, "not_rerun")) if bad else first
+        return first._replace(confirmed=False, reasons=(*first.reasons, "not_rerun")) if bad else first
     evidence = tuple(dict.fromkeys((*first.evidence, *again.evidence)))
     if again.verdict == first.verdict:
         if first.verdict == "unchanged":
             return first
-        return replace(first, confirmed=True, reasons=(*first.reasons, "rerun_confirmed"), evidence=evidence)
-    return replace(
-        first,
+        return first._replace(confirmed=True, reasons=(*first.reasons, "rerun_confirmed"), evidence=evidence)
+    return first._replace(
         evidence=evidence,
         verdict="flaky",
         confirmed=False,

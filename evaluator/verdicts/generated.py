@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from evaluator.verdicts import diffs, kernel_moves
@@ -64,7 +63,7 @@ def _kernels(sides: Sides, differences: Differences) -> list[Finding]:
         *(code for word, (code, _) in _LAYERS.items() if said[word]),
     )
     made = finding(sides, "kernels", "changed", f"kernels: {', '.join(parts)}", counts, reasons, kind="set")
-    return [replace(made, evidence=tuple(item for one in (*other, *layers) for item in one.evidence))]
+    return [made._replace(evidence=tuple(item for one in (*other, *layers) for item in one.evidence))]
 
 
 def _fusions(sides: Sides, changes: Sequence[FusionChange]) -> list[Finding]:
@@ -74,7 +73,7 @@ def _fusions(sides: Sides, changes: Sequence[FusionChange]) -> list[Finding]:
     reasons = tuple(dict.fromkeys(f"fusion_{one.change}" for one in changes))
     text = listed([fusion_text(one) for one in changes], 3)
     made = finding(sides, "fusion", "changed", text, counts, reasons, kind="set")
-    return [replace(made, evidence=tuple(item for one in changes for item in one.evidence))]
+    return [made._replace(evidence=tuple(item for one in changes for item in one.evidence))]
 
 
 def fusion_text(one: FusionChange) -> str:

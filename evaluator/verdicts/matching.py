@@ -20,6 +20,8 @@ def matched(
     pairs: list[tuple[T, T]] = []
     ours, theirs = list(base), list(candidate)
     for key in keys:
+        if not (ours and theirs):
+            break
         waiting: dict[Hashable, list[int]] = defaultdict(list)
         for position, one in enumerate(theirs):
             waiting[key(one)].append(position)

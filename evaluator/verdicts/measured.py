@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from evaluator.verdicts import times
@@ -54,7 +53,7 @@ def judge_measured(
             judged = _not_compared(metric, base, candidate, why)
         found.append(judged)
     explaining = {one for name in _STANDS_IN_FOR if (one := _explaining(name, found)) is not None}
-    return [replace(one, gating=False) if one.metric in explaining else one for one in found]
+    return [one._replace(gating=False) if one.metric in explaining else one for one in found]
 
 
 def judge_environment(
@@ -93,7 +92,7 @@ def judge_environment(
             )
             made = _of_judgement(metric, "time", judged, series.unit, gating=False)
             if base.run != candidate.run:
-                made = replace(made, reasons=(*made.reasons, "not_interleaved"))
+                made = made._replace(reasons=(*made.reasons, "not_interleaved"))
         found.append(made)
     return tuple(found)
 
@@ -132,15 +131,14 @@ def _judged(metric: str, pair: Pair, base: Side, candidate: Side, policy: Policy
     if not pair.interleaved:
         # What moved between the two times of measuring may be the machine: neither equal nor better is shown by it.
         sure = made.verdict in ("regressed", "inconclusive")
-        made = replace(
-            made,
+        made = made._replace(
             verdict=made.verdict if sure else "inconclusive",
             magnitude=made.magnitude if sure else None,
             reasons=(*made.reasons, "not_interleaved"),
         )
     if metric.startswith("compiled.") and (base.facts or {}).get("ran_eager") == "some":
-        made = replace(
-            made, reasons=(*made.reasons, "ran_eager"), text=f"{made.text}; partly eager on both sides"
+        made = made._replace(
+            reasons=(*made.reasons, "ran_eager"), text=f"{made.text}; partly eager on both sides"
         )
     return made
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from evaluator.verdicts import times
 from evaluator.verdicts.comparable import why_not
 from evaluator.verdicts.findings import Finding
@@ -18,8 +16,7 @@ def with_rerun(
     first: Finding, judged: times.TimeJudgement, pair: Pair, policy: Policy, noise: Noise | None
 ) -> Finding:
     """The finding as the second stage leaves it. Sides that were not measured in turns stay unconfirmed whatever it says."""
-    owed = replace(
-        first,
+    owed = first._replace(
         confirmed=False if first.verdict in BAD else None,
         reasons=(*first.reasons, "not_rerun") if first.verdict in BAD else first.reasons,
     )
@@ -38,8 +35,7 @@ def with_rerun(
     estimate = again.judgement.estimate
     evidence = tuple(dict.fromkeys((*first.evidence, *both(base, candidate))))
     if again.confirmed is None and estimate is not None:
-        return replace(
-            owed,
+        return owed._replace(
             rerun=estimate,
             evidence=evidence,
             more_replicas=again.judgement.more_replicas,
@@ -49,16 +45,14 @@ def with_rerun(
     if again.confirmed is None:
         return owed
     if again.confirmed:
-        return replace(
-            first,
+        return first._replace(
             confirmed=pair.interleaved,
             rerun=estimate,
             evidence=evidence,
             reasons=(*first.reasons, "rerun_confirmed"),
             text=f"{first.text}; in a fresh rerun {interval(estimate)}",
         )
-    return replace(
-        first,
+    return first._replace(
         verdict="inconclusive",
         confirmed=False,
         rerun=estimate,
@@ -87,8 +81,7 @@ def unless_rerun_regressed(
     )
     if again.verdict != "regressed":
         return first
-    return replace(
-        first,
+    return first._replace(
         verdict="inconclusive",
         rerun=again.estimate,
         evidence=tuple(dict.fromkeys((*first.evidence, *both(base, candidate)))),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from evaluator.verdicts import kernel_moves
@@ -129,4 +128,4 @@ def with_moves(made: Finding, moved: Sequence[kernel_moves.Move], *, sized: bool
         return made
     rows = tuple(item for one in moved for item in one.evidence)
     text = f"{made.text}; {kernel_moves.sentence(moved, size if sized else str)}"
-    return replace(made, text=text, evidence=(*made.evidence, *rows))
+    return made._replace(text=text, evidence=(*made.evidence, *rows))

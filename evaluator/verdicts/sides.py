@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from evaluator.verdicts.words import is_codegen, is_refusal
 
 
-@dataclass(frozen=True)
-class Series:
+class Series(NamedTuple):
     """One metric of one evaluation: a value for each replica (the median of its rounds, or its one sample)."""
 
     metric: str

@@ -107,7 +107,7 @@ def slower(**changes: Any) -> Finding:
         "text": "14.6% slower",
         "reasons": ("rerun_confirmed",),
         "estimate": estimate(1.146, 1.131, 1.160),
-        "rerun": replace(estimate(1.15, 1.12, 1.18, confidence=0.99), base_replicas=8, candidate_replicas=8),
+        "rerun": estimate(1.15, 1.12, 1.18, confidence=0.99)._replace(base_replicas=8, candidate_replicas=8),
         "magnitude": "medium",
         "cause": cause,
         "evidence": (Evidence("evaluation", 12, "base"), Evidence("evaluation", 57, "candidate")),

@@ -49,7 +49,7 @@ def warm(factor: float, values: tuple[float, ...] = STEADY_8, *flags: str) -> Pa
 def cold(base: dict[str, float], other: dict[str, float], *flags: str) -> Pair:
     ours = series(**base)
     return pair(
-        side(series={**ours, COLD: replace(ours[COLD], flags=frozenset(flags))}, kernels=()),
+        side(series={**ours, COLD: ours[COLD]._replace(flags=frozenset(flags))}, kernels=()),
         candidate(series=series(**other), kernels=()),
     )
 
