@@ -36,6 +36,7 @@ INTERNALS: Final[dict[str, str]] = {
     "torch._subclasses.fake_tensor:FakeTensor": "tensors of the card without data",
     "torch._subclasses.fake_tensor:in_kernel_invocation_manager": "making them",
     "torch._higher_order_ops.triton_kernel_wrap:kernel_side_table": "a workload's own Triton kernels",
+    "torch._prims_common:clone_preserve_strides": "what one that can't be run here leaves",
     "torch.cuda:is_available": "the device's answers",
     "torch.cuda:device_count": "the device's answers",
     "torch.cuda:current_device": "the device's answers",
