@@ -19,7 +19,9 @@ from evaluator.verdicts.words import is_codegen
 def nothing_because(record: EvaluationRecord, what: str) -> None:
     """Say why a table is empty: clean, reused, not compiled and not recorded are four different things."""
     facts = record.facts
-    if facts is None or facts.get("graphs") is None:
+    if record.status == "unsupported" and (facts or {}).get("graphs") is None:
+        st.info(f"No {what} recorded: it is unsupported here, and was not compiled.")
+    elif facts is None or facts.get("graphs") is None:
         st.info(f"No {what} recorded: no trace of the walk is kept.")
     elif facts.get("nothing_compiled"):
         st.warning(f"No {what}: nothing was compiled.")

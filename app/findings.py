@@ -76,6 +76,8 @@ def note(row: Mapping[Any, Any]) -> str | None:
 
 def _of_compilation(record: EvaluationRecord) -> list[Finding]:
     facts = record.facts
+    if record.status == "unsupported" and (facts or {}).get("graphs") is None:
+        return [Finding("note", "It is unsupported here, so what would be compiled is not known.")]
     if facts is None or facts.get("graphs") is None:
         return [Finding("note", "No trace of the walk is kept, so what was compiled is not known.")]
     found = []

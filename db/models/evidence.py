@@ -34,7 +34,9 @@ class Facts(Base):
         ForeignKey("probe.id", ondelete="CASCADE"),
         index=True,
     )
-    graphs: Mapped[int | None] = described("graphs captured whose backend succeeded; NULL: evidence lost")
+    graphs: Mapped[int | None] = described(
+        "graphs captured whose backend succeeded; NULL: evidence lost, or refused before"
+    )
     ops: Mapped[int | None] = described("operators captured in those graphs")
     graph_breaks: Mapped[int | None] = described(
         "distinct sites (file and line) of graph breaks, inherited ones included"

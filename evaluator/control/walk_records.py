@@ -92,14 +92,23 @@ def what_is_known(facts: Record, status: str) -> Record:
     """The facts of a walk that ended as ``status``, without what only calls that came back can tell.
 
     What raised did not go on in eager, and did not compile to the end either. A process that was ended while it
-    compiled might have made a graph yet: that it made none is unknown too.
+    compiled might have made a graph yet: that it made none is unknown too. What the target refused before the bucket had
+    a graph was not tried: of nothing is it known that it was none.
     """
     if status not in FAILED:
         return facts
     known = facts | {"ran_eager": None}
+    if status == "unsupported" and not facts["graphs"] and not _ran_earlier_code(facts):
+        counted = {name: None if name in FACTS and not value else value for name, value in known.items()}
+        return counted | {"nothing_compiled": None, "reused_code": None}
     if status in ENDED and facts["nothing_compiled"]:
         known["nothing_compiled"] = None
     return known
+
+
+def _ran_earlier_code(facts: Record) -> bool:
+    """Whether the call certainly ran code of earlier buckets: none was compiled anew, nor begun to be."""
+    return bool(facts["reused_code"]) and facts.get("compile_starts") == 0
 
 
 def whole_graph(facts: Record, fullgraph: bool, status: str) -> str:

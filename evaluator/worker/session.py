@@ -130,7 +130,8 @@ class ProbeSession:
             return Ended("unsupported", reason, describe_error(error))
         if stage in (*_COMPILED_STAGES, "timing"):
             eager = self._eager_error(bucket, error)
-            if eager is not None:
+            # Eager that could not be asked (it launches the card's kernels) says nothing of the compiled call.
+            if eager is not None and unsupported(eager) is None:
                 return self._beyond_target(eager) or eager_ended(
                     eager, error if stage in _COMPILED_STAGES else None
                 )
@@ -138,7 +139,12 @@ class ProbeSession:
         status = status_of(error, stage)
         # The first call compiles and runs: what did not come from the compiler came from what it made.
         where = "the first call" if stage == "compile" and status == "runtime_error" else stage
-        return Ended(status, f"{where} raised {info.get('type')}", info)
+        reason = f"{where} raised {info.get('type')}"
+        left_out = self.codegen.not_run if self.codegen is not None else {}
+        if left_out and status == "runtime_error":
+            # By values that are not there.
+            return Ended("unsupported", f"{reason} after {', '.join(left_out)} was not executed", info)
+        return Ended(status, reason, info)
 
     def _beyond_target(self, error: BaseException) -> Ended | None:
         """Where code is generated for a card that is not there: what a workload that asks for the card itself is told."""

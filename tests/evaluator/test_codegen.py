@@ -276,6 +276,21 @@ def test_an_operator_of_the_cpu_alone_is_unsupported(recorded: dict[str, Any]) -
     assert only["reason"].startswith("mkldnn::_linear_pointwise is the CPU's own operator")
 
 
+@pytest.mark.parametrize(
+    ("workload", "bucket"), [("cpu_only", None), ("asks", "wants=a card"), ("puts", None)]
+)
+def test_what_is_refused_before_it_has_a_graph_has_no_counts(
+    recorded: dict[str, Any], workload: str, bucket: str | None
+) -> None:
+    refused = of(recorded, workload, bucket)
+    assert refused["status"] == "unsupported"
+    counted = ("graphs", "ops", "recompiles", "compiles", "cache_misses", "nothing_compiled")
+    assert [refused["facts"].get(name) for name in counted] == [None] * len(counted)
+    lines = [line for line in recorded["stdout"].splitlines() if line.startswith(workload)]
+    (line,) = [line for line in lines if bucket is None or bucket in line]
+    assert line.split(" unsupported ")[1].split()[0] == "-"
+
+
 def test_a_workload_that_wants_the_card_itself_is_unsupported_and_a_broken_one_is_broken(
     recorded: dict[str, Any],
 ) -> None:

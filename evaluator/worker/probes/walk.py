@@ -82,7 +82,8 @@ def _run(session: ProbeSession, walks: list[BucketWalk], trace_dir: Path | None)
     for walk in walks:
         if walk.status == "ok":
             _mark(session, walk.bucket, 3, 0, trace_dir)
-            _note_regions(session, walk, compiled, count)
+            if session.codegen is None:
+                _note_regions(session, walk, compiled, count)
             _report(session, walk)
     if trace_dir is not None:
         log = trace_file(trace_dir)
@@ -99,9 +100,13 @@ def _visit(
     count: CompileCount,
     trace_dir: Path | None,
 ) -> None:
-    """One visit of a bucket: its calls, each with fresh inputs, each ready before the next begins."""
+    """One visit of a bucket: its calls, each with fresh inputs, each ready before the next begins.
+
+    Where nothing is timed, one call tells that the second walk compiles nothing, and which regions run.
+    """
     bucket = walk.bucket
-    for call in range(session.calls):
+    last = session.codegen is not None and number == 2
+    for call in range(1 if last else session.calls):
         stage, before = "inputs", count.total
         try:
             session.stage(stage, bucket)
@@ -112,7 +117,10 @@ def _visit(
             _mark(session, bucket, number, call, trace_dir)
             before = count.total
             started = time.perf_counter()
-            calling.call(session.workload, compiled, args, kwargs, seed=session.seed, target=session.target)
+            with _regions_of(walk, count) if last else contextlib.nullcontext():
+                calling.call(
+                    session.workload, compiled, args, kwargs, seed=session.seed, target=session.target
+                )
             elapsed = time.perf_counter() - started
         except WORKLOAD_ERRORS as error:
             # Eager is asked next whether it raises too, and may compile something itself (torch.cond does).
@@ -152,11 +160,17 @@ def _note_regions(session: ProbeSession, walk: BucketWalk, compiled: Any, count:
     session.stage("call", walk.bucket)
     args, kwargs = session.inputs(walk.bucket)
     try:
-        with _profile() as profile:
+        with _regions_of(walk, count):
             calling.call(session.workload, compiled, args, kwargs, seed=session.seed, target=session.target)
     except WORKLOAD_ERRORS as error:
         walk.fail(session.ended(walk.bucket, error, "call"), "call")
-        return
+
+
+@contextlib.contextmanager
+def _regions_of(walk: BucketWalk, count: CompileCount) -> Iterator[None]:
+    """Notes the regions with a graph that ran inside; none where the call in it raises."""
+    with _profile() as profile:
+        yield
     names = {match.group(1) for event in profile.function_events if (match := _REGION.fullmatch(event.name))}
     walk.regions = sorted(names - count.empty)
 

@@ -11,7 +11,7 @@ import pytest
 
 from evaluator.control.attempts import Attempt, Settled, skipped
 from evaluator.control.probe_records import LOG_TAIL_BYTES, Files, collect, merged, probe_record, read_ends
-from evaluator.control.walk_records import nothing_happened, ran_eager
+from evaluator.control.walk_records import nothing_happened, ran_eager, what_is_known
 from evaluator.trace.evidence import Evidence
 from evaluator.trace.recompiles import Recompile
 
@@ -197,6 +197,38 @@ def test_only_calls_that_came_back_tell_what_ran(
     facts = probe_record("r", "e", (0, "walk", None), settled, collect([attempt], (), False))["facts"]
     assert facts["graphs"] == 0
     assert (facts["nothing_compiled"], facts["ran_eager"], facts["whole_graph"]) == told
+
+
+@pytest.mark.parametrize("name", ["graphs", "ops", "graph_breaks", "compiles", "nothing_compiled"])
+def test_what_the_target_refuses_before_a_graph_has_no_counts(tmp_path: Path, name: str) -> None:
+    attempt = attempt_with(tmp_path / "none", trace_folder=tmp_path)
+    attempt.segments = [{"bucket": "called", "walk": 1, "call": 0, "start": 0}]
+    files = collect([attempt], (), False)
+    # While its first graph is compiled, and before it was called.
+    for bucket in ("called", "not called"):
+        settled = Settled({"probe": "walk", "bucket": bucket, "status": "unsupported"}, attempt)
+        record = probe_record("r", "e", (0, "walk", None), settled, files)
+        assert record["facts"].get(name) is None
+
+
+@pytest.mark.parametrize(
+    ("facts", "starts", "counts"),
+    [
+        # It had a graph, and what came before the refusal happened.
+        ({"graphs": 1, "graph_breaks": 0, "reused_code": False}, 2, (1, 0)),
+        # It met a break, and was refused in the graph behind it.
+        ({"graphs": 0, "graph_breaks": 1, "reused_code": False}, 2, (None, 1)),
+        # It ran what an earlier bucket had compiled: that it made none is so.
+        ({"graphs": 0, "graph_breaks": 0, "reused_code": True}, 0, (0, 0)),
+        # The process began a compile, of which the trace says nothing.
+        ({"graphs": 0, "graph_breaks": 0, "reused_code": True}, 1, (None, None)),
+    ],
+)
+def test_what_happened_before_a_refusal_is_counted(
+    facts: dict[str, Any], starts: int, counts: tuple[int | None, int | None]
+) -> None:
+    known = what_is_known({**facts, "nothing_compiled": False, "compile_starts": starts}, "unsupported")
+    assert (known["graphs"], known["graph_breaks"]) == counts
 
 
 def test_a_trace_becomes_facts_and_an_artifact(tmp_path: Path) -> None:

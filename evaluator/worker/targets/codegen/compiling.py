@@ -34,13 +34,15 @@ class Codegen:
     """Compiles for one card and remembers what was decided on the way.
 
     ``generated``: the kernels, in order; ``attention``: which attention each call became, and why; ``notes``: what
-    a graph is here and would not be on the card.
+    is here and would not be on the card; ``not_run``: kernels of the workload's own that were not executed, with why, all
+    since it was made.
     """
 
     card: Card
     generated: list[Generated] = field(default_factory=list)
     attention: list[Choice] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    not_run: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, figures: Mapping[str, Any]) -> Codegen:
@@ -71,8 +73,15 @@ class Codegen:
         with user_kernels.recognised(), driver_of(self.card):
             yield
 
+    def _left_out(self, kernel: str, why: str) -> None:
+        self.not_run[kernel] = why
+        self.notes.append(
+            f"the Triton kernel {kernel} was not executed ({why}): what it writes stays as it was, so what the program "
+            "decides by its values is not certain"
+        )
+
     def _backend(self, own: Mapping[str, Any] | None) -> Callable[..., Any]:
-        inner = inner_compiler(self.card, self.generated.append)
+        inner = inner_compiler(self.card, self.generated.append, self._left_out)
 
         def backend(graph_module: Any, example_inputs: Any) -> Any:
             asked.refuse(own or {})

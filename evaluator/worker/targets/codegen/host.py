@@ -15,11 +15,19 @@ import torch
 from evaluator.worker.targets.codegen import host_attention, user_kernels
 
 
-def on_cpu(graph_module: Any) -> Any:
-    """A callable that runs the graph on CPU tensors: the module itself, or a copy without what the CPU lacks."""
-    replaced = {
-        node: with_what for node in graph_module.graph.nodes if (with_what := _replaced(node)) is not None
-    }
+def on_cpu(graph_module: Any, not_run: user_kernels.NotRun) -> Any:
+    """A callable that runs the graph on CPU tensors: the module itself, or a copy without what the CPU lacks.
+
+    ``not_run`` hears, at each launch, of a kernel of the workload's own that could not be run here either.
+    """
+    launches = user_kernels.launches(graph_module.graph)
+    replaced = {}
+    for node in graph_module.graph.nodes:
+        with_what = _replaced(node)
+        if with_what is None and launches:
+            with_what = user_kernels.replaced(node, not_run) or user_kernels.written(node)
+        if with_what is not None:
+            replaced[node] = with_what
     if not replaced:
         return graph_module
     graph = torch.fx.Graph()
@@ -41,7 +49,7 @@ def _replaced(node: Any) -> Callable[..., Any] | None:
         place, around = _KEEP_RANDOMNESS[name]
         inner = host_attention.REPLACED.get(getattr(node.args[place], "_name", ""))
         return None if inner is None else functools.partial(around, inner)
-    return host_attention.REPLACED.get(name) or user_kernels.replaced(node)
+    return host_attention.REPLACED.get(name)
 
 
 def _saving(inner: Callable[..., Any], layouts: Any, operator: Any, *args: Any, **kwargs: Any) -> Any:

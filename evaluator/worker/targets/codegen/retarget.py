@@ -16,6 +16,7 @@ from evaluator.worker.targets.codegen.device import present, without_cuda
 from evaluator.worker.targets.codegen.host import on_cpu
 from evaluator.worker.targets.codegen.patching import patched
 from evaluator.worker.targets.codegen.twins import CARD, on_card
+from evaluator.worker.targets.codegen.user_kernels import NotRun
 
 # Operators that only a CPU has; AOTAutograd traced them since the data lies on one.
 _CPU_LIBRARIES: Final = frozenset({"mkldnn", "mkldnn_prepacked", "mkl", "onednn", "quantized"})
@@ -54,11 +55,11 @@ class _NeverLaunched:
         )
 
 
-def inner_compiler(card: Card, note: Callable[[Generated], None]) -> Callable[..., Any]:
+def inner_compiler(card: Card, note: Callable[[Generated], None], not_run: NotRun) -> Callable[..., Any]:
     """The inner compiler of ``compile_fx``: generates the card's code, and gives a callable for the CPU.
 
-    ``note`` hears each Triton kernel that Inductor fuses. The callable raises Unsupported for a graph that holds what
-    only a CPU has.
+    ``note`` hears each Triton kernel that Inductor fuses, ``not_run`` each launch of a workload's own that could not be
+    run on the CPU. The callable raises Unsupported for a graph that holds what only a CPU has.
     """
 
     def retarget(graph_module: Any, example_inputs: Sequence[Any], **how: Any) -> Callable[..., Any]:
@@ -69,7 +70,7 @@ def inner_compiler(card: Card, note: Callable[[Generated], None]) -> Callable[..
         backward = bool(how.get("is_backward"))
         with present(card), settings(), _kernels(note, backward):
             _lowered(lower, copy, inputs, how)
-        return _boxed(on_cpu(graph_module))
+        return _boxed(on_cpu(graph_module, not_run))
 
     return retarget
 
