@@ -173,6 +173,9 @@ def _of_accuracy(record: EvaluationRecord) -> list[Finding]:
     if "not_comparable" in verdicts:
         return [Finding("note", "The outputs can't be compared, so their accuracy was not judged.")]
     if "pass" in verdicts:
+        left_out = record.accuracy["reason"].dropna()
+        if not left_out.empty:
+            return [Finding("note", f"The compiled outputs are within tolerance, but {left_out.iloc[0]}.")]
         return [Finding("good", "The compiled outputs are within tolerance.")]
     if record.evidence_only:
         return []

@@ -74,7 +74,9 @@ def _evaluation(evaluation: Document) -> Iterator[str]:
     yield from kernel_lines(evaluation)
     yield from observed_lines(evaluation)
     accuracy = evaluation.get("accuracy") or {}
-    if accuracy.get("verdict") not in ("pass", None):
+    if accuracy.get("verdict") == "pass" and accuracy.get("reason"):
+        yield f"accuracy pass, {accuracy['reason']}"
+    elif accuracy.get("verdict") not in ("pass", None):
         yield (
             f"accuracy {accuracy['verdict']}: {accuracy.get('reason')} (largest difference "
             f"{_scientific(accuracy.get('max_abs'))}, error to float64 {_scientific(accuracy.get('rmse_fp64'))}, "

@@ -14,6 +14,7 @@ from app.scripts import Script, of_one
 from db.queries import why
 from db.queries.why import EvaluationRecord
 from evaluator.verdicts.sides import CellName
+from evaluator.verdicts.words import accuracy_text
 
 TABS = {
     "Graph breaks": evidence.breaks,
@@ -58,7 +59,11 @@ def pick_evaluation(listed: pd.DataFrame) -> int:
 def summary(record: EvaluationRecord) -> None:
     """The exact facts in one row, and what they say."""
     facts = record.facts or {}
-    verdicts = [str(verdict) for verdict in record.accuracy["verdict"].dropna().unique()]
+    judged = record.accuracy.dropna(subset="verdict")
+    verdicts = [
+        accuracy_text(verdict, reason if isinstance(reason, str) else None)
+        for verdict, reason in zip(judged["verdict"], judged["reason"], strict=True)
+    ]
     cards = [
         ("Status", theme.status_text(record.status or "running")),
         ("Graphs", theme.count(facts.get("graphs"))),
@@ -67,7 +72,7 @@ def summary(record: EvaluationRecord) -> None:
         ("Compiles", theme.count(facts.get("compiles"))),
         ("Recompiles", theme.count(facts.get("recompiles"))),
         ("Kernels", theme.count(len(record.kernels) if facts.get("graphs") is not None else None)),
-        ("Accuracy", verdicts[0].replace("_", " ") if verdicts else theme.MISSING),
+        ("Accuracy", verdicts[0] if verdicts else theme.MISSING),
     ]
     for column, (label, value) in zip(st.columns([2, 1, 1, 1, 1, 1, 1, 1.4]), cards, strict=True):
         column.metric(label, value, border=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -28,7 +28,7 @@ class Snapshot:
 
     ``aliases`` are pairs (output leaf, what shares its memory: an input, a parameter, or an earlier output);
     ``changed`` are the paths of inputs and state that the call wrote; ``generators`` those random generators
-    that moved in the call.
+    that moved in the call; ``orders`` are the keys of mappings in the output, by path.
     """
 
     structure: str
@@ -39,6 +39,7 @@ class Snapshot:
     aliases: tuple[tuple[str, str], ...]
     changed: frozenset[str]
     generators: tuple[str, ...]
+    orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def mutates(self) -> list[str]:
         """The inputs the call wrote."""
@@ -96,6 +97,7 @@ class Watch:
             aliases=find_aliases(tree, leaves, owned),
             changed=frozenset(changed),
             generators=moved,
+            orders=tree.orders,
         )
 
     def _refresh(self, owned: Owned) -> set[str]:
@@ -126,12 +128,12 @@ def generator_states() -> dict[str, Any]:
 
 
 def _input_leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Leaf]:
-    """Input leaves by path. Of an object that was opened by its attributes only tensors and arrays count: it
-    may keep counters and caches that are nobody's result."""
+    """Input leaves by path. Of an object of torch's or Python's own only tensors and arrays count: it may keep
+    counters and caches that are nobody's result."""
     found = {}
     for tree in (flatten(args, "args"), flatten(kwargs, "kwargs")):
         for leaf in tree.leaves:
-            inside = any(leaf.path.startswith(path) for path in tree.opened)
+            inside = any(leaf.path.startswith(f"{path}.") for path in tree.libraries)
             if leaf.kind in ("tensor", "array") or not inside:
                 found[leaf.path] = leaf
     return found

@@ -56,7 +56,9 @@ def record(status: str | None = "ok", *, verdict: str | None = "pass", **facts: 
         breaks=breaks,
         recompiles=empty,
         kernels=empty,
-        accuracy=pd.DataFrame({"verdict": [verdict] if verdict else []}, dtype=object),
+        accuracy=pd.DataFrame(
+            {"verdict": [verdict] if verdict else [], "reason": [None] if verdict else []}, dtype=object
+        ),
         differences=empty,
         summaries=empty,
         artifacts=empty,
@@ -179,6 +181,13 @@ def test_accuracy_is_never_silent(verdict: str | None, tone: str) -> None:
     about = [sentence for sentence in said if "outputs" in sentence or "Accuracy" in sentence]
     assert len(about) == 1
     assert said[about[0]] == tone
+
+
+def test_a_pass_that_leaves_something_out_is_no_good_news() -> None:
+    whole = record(verdict="pass")
+    left_out = "1 leaf not compared: out[1] (a meta tensor has no values)"
+    said = sentences(replace(whole, accuracy=whole.accuracy.assign(reason=left_out)))
+    assert said[f"The compiled outputs are within tolerance, but {left_out}."] == "note"
 
 
 def test_unfinished_evaluation_says_so() -> None:

@@ -79,6 +79,16 @@ def test_a_wrong_result_says_what_is_wrong() -> None:
     assert "off" in by_metric("pass", "fail")["accuracy"].text
 
 
+def test_right_on_both_sides_is_no_more_than_was_compared() -> None:
+    left_out = accuracy("pass", reason="1 leaf not compared: out[1] (a meta tensor has no values)")
+    whole, part = (
+        judge_accuracy(side(accuracy=accuracy("pass")), candidate(accuracy=one))[0]
+        for one in (accuracy("pass"), left_out)
+    )
+    assert (whole.verdict, whole.text) == ("unchanged", "right on both sides")
+    assert (part.verdict, part.text) == ("unchanged", f"right on both sides; {left_out.reason}")
+
+
 def test_an_accuracy_that_only_one_side_has_says_which() -> None:
     found = by_metric("pass", None)["accuracy"]
     assert (found.reasons, found.text) == (("not_measured",), "checked on the base only")
