@@ -11,7 +11,14 @@ from typing import Any, Final, Literal
 
 from app import theme
 from db.queries.why import EvaluationRecord
-from evaluator.verdicts.words import ROUND_FLAGS, is_codegen, is_refusal, precision_said, round_flags
+from evaluator.verdicts.words import (
+    ROUND_FLAGS,
+    accuracy_text,
+    is_codegen,
+    is_refusal,
+    precision_said,
+    round_flags,
+)
 
 NOTHING: Final = "nothing was compiled"
 
@@ -24,6 +31,22 @@ class Finding:
 
     tone: Tone
     sentence: str
+
+
+def exact(record: EvaluationRecord) -> dict[str, str]:
+    """The cards of an evaluation: title -> what it says."""
+    facts = record.facts or {}
+    verdict, reason, _ = record.outputs
+    return {
+        "Status": theme.status_text(record.status or "running"),
+        "Graphs": theme.count(facts.get("graphs")),
+        "Operators": theme.count(facts.get("ops")),
+        "Break sites": theme.count(facts.get("graph_breaks")),
+        "Compiles": theme.count(facts.get("compiles")),
+        "Recompiles": theme.count(facts.get("recompiles")),
+        "Kernels": theme.count(len(record.kernels) if facts.get("graphs") is not None else None),
+        "Accuracy": accuracy_text(verdict, reason) or theme.MISSING,
+    }
 
 
 def findings(record: EvaluationRecord) -> list[Finding]:
@@ -183,12 +206,20 @@ def _of_rounds(record: EvaluationRecord) -> list[Finding]:
 
 
 def _of_accuracy(record: EvaluationRecord) -> list[Finding]:
-    verdict, series = record.outputs
+    verdict, reason, series = record.outputs
     drawn = "" if series == "default" else ", compiled so that it draws eager's random numbers"
     if verdict == "fail":
         return [Finding("bad", f"The compiled outputs are not eager's within the tolerance{drawn}.")]
     if verdict == "not_comparable":
         return [Finding("note", "The outputs can't be compared, so their accuracy was not judged.")]
+    if verdict == "pass" and reason:
+        # Which leaves is text from the record; how many is not.
+        left_out = reason.partition(":")[0]
+        return [
+            Finding(
+                "note", f"The compiled outputs are within tolerance{drawn}, but {left_out}; see Accuracy."
+            )
+        ]
     if verdict == "pass":
         return [Finding("good", f"The compiled outputs are within tolerance{drawn}.")]
     if record.evidence_only:

@@ -85,9 +85,10 @@ def _evaluation(evaluation: Document) -> Iterator[str]:
 def _accuracy(by_series: Document) -> Iterator[str]:
     for name, accuracy in by_series.items():
         series = "" if name == "default" else " with eager's random numbers"
-        if accuracy.get("verdict") == "pass" and series:
-            yield f"accuracy{series}: pass"
-        elif accuracy.get("verdict") != "pass":
+        if accuracy.get("verdict") == "pass":
+            if series or accuracy.get("reason"):
+                yield ", ".join(filter(None, [f"accuracy{series} pass", accuracy.get("reason")]))
+        else:
             yield (
                 f"accuracy{series} {accuracy.get('verdict') or 'unknown'}: {accuracy.get('reason')} (largest difference "
                 f"{_scientific(accuracy.get('max_abs'))}, error to float64 {_scientific(accuracy.get('rmse_fp64'))}, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from evaluator.verdicts.words import FLAG_MARK, NOISY_MARK, ROUND_FLAGS, marks, round_flags
+from evaluator.verdicts.words import FLAG_MARK, NOISY_MARK, ROUND_FLAGS, accuracy_text, marks, round_flags
 
 Document = dict[str, Any]
 
@@ -93,8 +93,13 @@ def row(evaluation: Document) -> list[str]:
         _warm_time(evaluation, "eager"),
         _warm_time(evaluation, "compiled"),
         MISSING if ratio is None else f"{marks(warm_flags(evaluation, *_SIDES))}{number(ratio)}x",
-        (evaluation.get("accuracy") or {}).get("verdict") or MISSING,
+        _accuracy(evaluation.get("accuracy") or {}),
     ]
+
+
+def _accuracy(accuracy: Document) -> str:
+    verdict = accuracy.get("verdict")
+    return accuracy_text(verdict, accuracy.get("reason")) if verdict == "pass" else verdict or MISSING
 
 
 def _fact(facts: Document, name: str) -> str:

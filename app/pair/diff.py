@@ -10,6 +10,7 @@ import streamlit as st
 from app import files as kept_files
 from app import tables, theme
 from app.data import Database
+from app.findings import exact
 from app.pair import evidence as pair_evidence
 from app.pair import kernels as pair_kernels
 from app.pair import measurements as pair_measurements
@@ -17,7 +18,6 @@ from app.pair import numbers as pair_numbers
 from app.pair import rows as pair_rows
 from app.pair.page import Sides
 from app.scripts import Script, of_two
-from db.queries.why import EvaluationRecord
 from evaluator.verdicts.diffs import other_kernels, other_layers
 from evaluator.verdicts.words import BAD
 
@@ -42,7 +42,7 @@ def header(sides: Sides) -> None:
 
 def cards(sides: Sides) -> list[tuple[str, str, str]]:
     """The exact facts: title, what was on the base, the candidate's. An equal count of other things is not the same."""
-    ours, theirs = (_facts(record) for _, record in sides.both)
+    ours, theirs = (exact(record) for _, record in sides.both)
     found = sides.cell.differences
     others = {
         "Break sites": any(one.change != "moved" for one in found.breaks),
@@ -59,21 +59,6 @@ def cards(sides: Sides) -> list[tuple[str, str, str]]:
         else:
             made.append((title, f"base {base}, others" if others.get(title) else "same", theirs[title]))
     return made
-
-
-def _facts(record: EvaluationRecord) -> dict[str, str]:
-    facts = record.facts or {}
-    outputs, _ = record.outputs
-    return {
-        "Status": theme.status_text(record.status or "running"),
-        "Graphs": theme.count(facts.get("graphs")),
-        "Operators": theme.count(facts.get("ops")),
-        "Break sites": theme.count(facts.get("graph_breaks")),
-        "Compiles": theme.count(facts.get("compiles")),
-        "Recompiles": theme.count(facts.get("recompiles")),
-        "Kernels": theme.count(len(record.kernels) if facts.get("graphs") is not None else None),
-        "Accuracy": outputs.replace("_", " ") if outputs else theme.MISSING,
-    }
 
 
 def findings(database: Database, sides: Sides) -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from app import empty, evidence, measurements, state, tables, theme
 from app.data import Database, read
-from app.findings import findings
+from app.findings import exact, findings
 from app.pair import diff as why_diff
 from app.pair import page as pair
 from app.scripts import Script, of_one
@@ -57,19 +57,9 @@ def pick_evaluation(listed: pd.DataFrame) -> int:
 
 def summary(record: EvaluationRecord) -> None:
     """The exact facts in one row, and what they say."""
-    facts = record.facts or {}
-    outputs, _ = record.outputs
-    cards = [
-        ("Status", theme.status_text(record.status or "running")),
-        ("Graphs", theme.count(facts.get("graphs"))),
-        ("Operators", theme.count(facts.get("ops"))),
-        ("Break sites", theme.count(facts.get("graph_breaks"))),
-        ("Compiles", theme.count(facts.get("compiles"))),
-        ("Recompiles", theme.count(facts.get("recompiles"))),
-        ("Kernels", theme.count(len(record.kernels) if facts.get("graphs") is not None else None)),
-        ("Accuracy", outputs.replace("_", " ") if outputs else theme.MISSING),
-    ]
-    for column, (label, value) in zip(st.columns([2, 1, 1, 1, 1, 1, 1, 1.4]), cards, strict=True):
+    for column, (label, value) in zip(
+        st.columns([2, 1, 1, 1, 1, 1, 1, 1.4]), exact(record).items(), strict=True
+    ):
         column.metric(label, value, border=True)
     icons = {"bad": ":red[**✗**]", "note": ":gray[**·**]", "good": ":green[**✓**]"}
     st.markdown("  \n".join(f"{icons[one.tone]} {one.sentence}" for one in findings(record)))

@@ -11,6 +11,7 @@ from app.data import read
 from app.workload import measures
 from app.workload.panels import COSTS, PHASES, Shown
 from db.queries import history
+from evaluator.verdicts.words import accuracy_text
 
 
 def columns(part: str, shown: Shown) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -37,7 +38,12 @@ def columns(part: str, shown: Shown) -> tuple[pd.DataFrame, dict[str, Any]]:
             for name in names
         }
     elif part == "Accuracy":
-        found = read(shown.database, history.accuracies, shown.ids).drop(columns="reason")
+        found = read(shown.database, history.accuracies, shown.ids)
+        found["verdict"] = [
+            accuracy_text(verdict, reason)
+            for verdict, reason in zip(found["verdict"], found["reason"], strict=True)
+        ]
+        found = found.drop(columns="reason")
         return shown.newest.merge(found, on="evaluation", how="left"), {
             "verdict": tables.text("accuracy", width=110),
             "rmse_fp64": tables.significant("compiled RMSE", 3, width=110),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 from sqlalchemy import Connection, String, cast, select
@@ -39,6 +39,15 @@ from db.tables import EVALUATION
 
 # What a kernel's row has of its build, the texts last.
 _BUILT: Final = ("registers", "spilled", "stack", "shared", "cubin_bytes", "sass_hash", "error")
+
+
+class Outputs(NamedTuple):
+    """Whether the outputs are right (pass, fail, not_comparable; None: not measured), why or what was left out, and by
+    which series of the accuracy probe."""
+
+    verdict: str | None
+    reason: str | None
+    series: str
 
 
 @dataclass(frozen=True)
@@ -88,14 +97,17 @@ class EvaluationRecord:
     workload_precision: str | None = None
 
     @property
-    def outputs(self) -> tuple[str | None, str]:
-        """Whether the outputs are right (pass, fail, not_comparable; None: not measured), and the series that says so."""
-        verdicts: dict[str, str | None] = {}
-        for series, verdict in zip(self.accuracy["series"], self.accuracy["verdict"], strict=True):
+    def outputs(self) -> Outputs:
+        """Whether the outputs are right, by the series that decides."""
+        found: dict[str, Outputs] = {}
+        for row in self.accuracy.to_dict("records"):
+            verdict, reason = (
+                row[name] if isinstance(row[name], str) else None for name in ("verdict", "reason")
+            )
             # The first probe's counts.
-            verdicts.setdefault(series, None if pd.isna(verdict) else str(verdict))
-        series = deciding(verdicts)
-        return verdicts.get(series), series
+            found.setdefault(row["series"], Outputs(verdict, reason, row["series"]))
+        series = deciding({name: one.verdict for name, one in found.items()})
+        return found.get(series, Outputs(None, None, series))
 
 
 def evaluations_of(

@@ -98,6 +98,8 @@ def _accuracy(base: Side, candidate: Side, ours: str | None, theirs: str | None)
         verdict, text = "fixed", "wrong on the base, right on the candidate"
     elif ours == theirs == _PASS:
         verdict, text = "unchanged", "right on both sides"
+        left_out = [one.reason for one in (candidate.accuracy, base.accuracy) if one and one.reason]
+        text += f"; {left_out[0]}" if left_out else ""
     elif ours == theirs == _FAIL:
         verdict, text = _both_wrong(base.accuracy, candidate.accuracy)
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
@@ -41,7 +40,7 @@ def judge_launched(sides: tuple[Side, Side]) -> list[Finding]:
             parts.append(f"{word} {names}")
     made = finding(sides, "launches", "changed", f"{_WHAT}: {'; '.join(parts)}", values, kind="set")
     moved = {name for name in base.keys() | candidate.keys() if base.get(name) != candidate.get(name)}
-    return [replace(made, evidence=(*_evidence(ours, moved, "base"), *_evidence(theirs, moved, "candidate")))]
+    return [made._replace(evidence=(*_evidence(ours, moved, "base"), *_evidence(theirs, moved, "candidate")))]
 
 
 def _per_call(batch: Launched) -> dict[str, Fraction]:

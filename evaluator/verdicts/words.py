@@ -80,6 +80,15 @@ NOISY_MARK: Final = "~"
 FLAG_MARK: Final = "*"
 
 
+def accuracy_text(verdict: str | None, reason: str | None) -> str:
+    """An accuracy verdict in a few words: beside a pass, how many leaves it leaves out. Empty where there is none.
+
+    ``reason`` is the one recorded with it, which begins with that count where a pass has one.
+    """
+    left_out = (reason or "").partition(":")[0] if verdict == "pass" else ""
+    return ", ".join(part for part in ((verdict or "").replace("_", " "), left_out) if part)
+
+
 def round_flags(said: Iterable[str]) -> list[str]:
     """Those of these flags, or codes of reasons, that qualify rounds, in the order of the table."""
     known = frozenset(said)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from evaluator.worker.closeness import Rules
@@ -28,6 +28,12 @@ _FIGURES: Final = (
     "max_abs_fp64",
     "eager_max_abs_fp64",
 )
+
+# Leaves that were not compared, as far as a reason names them; all of them are in the record.
+_NAMED: Final = 3
+
+# Keys that a difference of their order shows, from the first one that differs.
+_KEYS_TOLD: Final = 8
 
 
 class BucketAccuracy:
@@ -96,10 +102,10 @@ class BucketAccuracy:
         return worst_verdict(found)
 
     def reason(self) -> str | None:
-        """What decided the verdict; None for a pass."""
+        """What decided the verdict; of a pass what was not compared, None where all was."""
         verdict = self.verdict()
         if verdict == "pass":
-            return None
+            return self._not_compared()
         for call, finding in self._findings:
             if finding.verdict == verdict:
                 return f"{finding.leaf} (call {call + 1}): {finding.reason}"
@@ -161,13 +167,21 @@ class BucketAccuracy:
         ]
         return max(measured, key=lambda pair: pair[0])[1] if measured else None
 
+    def _not_compared(self) -> str | None:
+        left = self._unjudged()
+        if not left:
+            return None
+        said = ", ".join(f"{one['leaf']} ({one['reason']})" for one in left[:_NAMED])
+        more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+        return f"{len(left)} {'leaf' if len(left) == 1 else 'leaves'} not compared: {said}{more}"
+
     def _unjudged(self) -> list[dict[str, str | None]]:
         seen = {finding.leaf: finding.reason for _, finding in self._findings if not finding.judged}
         return [{"leaf": leaf, "reason": reason} for leaf, reason in seen.items()]
 
 
 def _differences(eager: Snapshot, compiled: Snapshot) -> list[Difference]:
-    """Stride, type, requires_grad and aliasing of the outputs where they differ between the modes."""
+    """Stride, type, requires_grad, aliasing and key order of the outputs where they differ between the modes."""
     found: list[Difference] = []
     ours, theirs = dict(eager.aliases), dict(compiled.aliases)
     for path, first in eager.outputs.items():
@@ -186,6 +200,23 @@ def _differences(eager: Snapshot, compiled: Snapshot) -> list[Difference]:
             for kind, one, other in facts
             if one != other
         ]
+    return found + _turned(eager.orders, compiled.orders)
+
+
+def _turned(
+    eager: Mapping[str, tuple[str, ...]], compiled: Mapping[str, tuple[str, ...]]
+) -> list[Difference]:
+    """Mappings with the same keys in another order: equal as Python has it, and seen by whoever iterates."""
+    found: list[Difference] = []
+    for path, keys in eager.items():
+        others = compiled.get(path, keys)
+        if keys == others or sorted(keys) != sorted(others):
+            continue
+        first = next(index for index, key in enumerate(keys) if key != others[index])
+        told = slice(first, first + _KEYS_TOLD)
+        found.append(
+            {"leaf": path, "kind": "key_order", "eager": list(keys[told]), "compiled": list(others[told])}
+        )
     return found
 
 

@@ -225,7 +225,8 @@ def differences(c: torch.Tensor, e: torch.Tensor) -> tuple[float | None, float |
 def beyond_tolerance(one: Value, other: Value, rules: Rules) -> str | None:
     """Why two float leaves of one dtype and shape differ by more than the tolerance, or None if they don't."""
     rtol, atol = rules.tolerances(one.dtype)
-    return _against_eager(*_alike([other, one]), rtol, atol)[1]
+    c, e = _alike([other, one])
+    return _against_eager(c, e, rtol, atol)[1]
 
 
 def as_float64(value: Any) -> torch.Tensor:

@@ -22,7 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper
 from evaluator.worker.closeness import coarser
 from evaluator.worker.owned import owned_tensors
 from evaluator.worker.snapshot import Snapshot
-from evaluator.worker.trees import Leaf, flatten, is_array
+from evaluator.worker.trees import Leaf, Tree, flatten, is_array
 
 _WIDER: Final[dict[torch.dtype, torch.dtype]] = {
     torch.float16: torch.float64,
@@ -158,7 +158,7 @@ def cast_inputs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[An
     """
     trees = (flatten(args, "args"), flatten(kwargs, "kwargs"))
     leaves = [leaf for tree in trees for leaf in tree.leaves]
-    opened = [path for tree in trees for path in tree.opened]
+    opened = [path for tree in trees for path in tree.opened if _holds_tensors(path, tree)]
     if opened:
         raise ReferenceUnavailable(
             f"{opened[0]} is an object that holds tensors, and is not known to be castable"
@@ -208,6 +208,11 @@ def _uncastable(tensor: torch.Tensor) -> str | None:
     if tensor.is_quantized or (tensor.is_floating_point() and tensor.element_size() == 1):
         return f"{tensor.dtype} is not cast"
     return None
+
+
+def _holds_tensors(path: str, tree: Tree) -> bool:
+    inside = [leaf for leaf in tree.leaves if leaf.path.startswith(f"{path}.")]
+    return any(leaf.kind in ("tensor", "array") for leaf in inside)
 
 
 def _refuse_uncastable(leaf: Leaf) -> None:
@@ -263,6 +268,8 @@ def _cast_fresh(value: Any, memo: dict[int, Any]) -> Any:
 
 
 def _cast_tensor(tensor: torch.Tensor) -> torch.Tensor:
+    if tensor.is_quantized:
+        raise ReferenceUnavailable(f"{tensor.dtype} is not cast")
     if tensor.dtype not in _WIDER:
         return tensor
     cast = tensor.detach().to(_WIDER[tensor.dtype])

@@ -28,7 +28,8 @@ class Snapshot:
 
     ``aliases`` are pairs (output leaf, what shares its memory: an input, a parameter, or an earlier output);
     ``changed`` are the paths of inputs and state that the call wrote; ``generators`` those random generators
-    that moved in the call, and ``generators_after`` the states of all after it.
+    that moved in the call, and ``generators_after`` the states of all after it; ``orders`` are the keys of mappings in the
+    output, by path.
     """
 
     structure: str
@@ -40,6 +41,7 @@ class Snapshot:
     changed: frozenset[str]
     generators: tuple[str, ...]
     generators_after: Mapping[str, Any] = field(default_factory=dict)
+    orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def mutates(self) -> list[str]:
         """The inputs the call wrote."""
@@ -98,6 +100,7 @@ class Watch:
             changed=frozenset(changed),
             generators=moved(before.generators, drawn),
             generators_after=drawn,
+            orders=tree.orders,
         )
 
     def _refresh(self, owned: Owned) -> set[str]:
@@ -128,12 +131,12 @@ def generator_states() -> dict[str, Any]:
 
 
 def _input_leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Leaf]:
-    """Input leaves by path. Of an object that was opened by its attributes only tensors and arrays count: it
-    may keep counters and caches that are nobody's result."""
+    """Input leaves by path. Of an object of torch's or Python's own only tensors and arrays count: it may keep
+    counters and caches that are nobody's result."""
     found = {}
     for tree in (flatten(args, "args"), flatten(kwargs, "kwargs")):
         for leaf in tree.leaves:
-            inside = any(leaf.path.startswith(path) for path in tree.opened)
+            inside = any(leaf.path.startswith(f"{path}.") for path in tree.libraries)
             if leaf.kind in ("tensor", "array") or not inside:
                 found[leaf.path] = leaf
     return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import sys
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
@@ -17,12 +18,18 @@ import torch
 from torch.utils import _pytree as torch_pytree
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
+from evaluator.worker.objects import attributes, of_library, own_attributes
+from evaluator.worker.tensor_parts import tensor_parts, unreadable_reason
+
 ROOT: Final = "out"
 
 # Deeper than any model's output; what nests further is cut with a leaf that says so.
 MAX_DEPTH: Final = 40
 
-_SCALARS: Final = (type(None), bool, int, float, complex, str, bytes, enum.Enum)
+# An object without tensors that holds more plain values than this is a table (a tokenizer's words), no result.
+MAX_PLAIN: Final = 200
+
+PLAIN: Final = (type(None), bool, int, float, complex, str, bytes, enum.Enum)
 _CONSTANTS: Final = (
     torch.Size,
     torch.dtype,
@@ -61,12 +68,16 @@ class Leaf:
 class Tree:
     """Leaves in order, and the structure as text: equal text means the same nesting, keys and type names.
 
-    ``opened`` are the paths of objects that no registry knows and whose attributes were read.
+    ``opened`` are the paths of objects that no registry knows and whose attributes were read, ``libraries`` of these
+    the ones of torch's and Python's own types; ``orders`` the keys of mappings by path, in their order, where it is no
+    part of the structure.
     """
 
     leaves: tuple[Leaf, ...]
     structure: str
     opened: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    orders: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
     def tensors(self) -> list[tuple[str, torch.Tensor]]:
         """Path and tensor of each tensor leaf."""
@@ -77,13 +88,19 @@ def flatten(value: Any, root: str = ROOT) -> Tree:
     """Every leaf of `value` by path, depth first, mappings in their own order.
 
     Opens tuples, lists, mappings, sets of plain values, named tuples, dataclasses (registered or not), Hugging
-    Face style outputs (a mapping that is a dataclass), what was registered with torch's pytree, wrapper tensor
-    subclasses, sparse COO tensors, and other objects whose attributes hold tensors. A cycle, a quantised or
-    otherwise sparse tensor, or an object without tensors is one opaque leaf with its reason.
+    Face style outputs (a mapping that is a dataclass), what was registered with torch's pytree, with what a subclass
+    of these keeps besides; wrapper tensor subclasses, sparse, quantised and nested tensors by their parts; and other
+    objects by their attributes and slots, those of Python's and torch's own types only where they hold tensors.
+    Anything else is one opaque leaf with its reason. What leads back to where it is inside says so.
+
+    Python calls two dicts equal whatever the order of their keys, and two OrderedDicts only in the same: so the
+    structure has the order of these alone, and `Tree.orders` that of the others.
     """
     walk = _Walk()
-    structure = walk.visit(value, root, frozenset(), 0)
-    return Tree(tuple(walk.leaves), structure, tuple(walk.opened.values()))
+    structure = walk.visit(value, root, {}, 0)
+    return Tree(
+        tuple(walk.leaves), structure, tuple(walk.opened.values()), tuple(walk.libraries), walk.orders
+    )
 
 
 def type_name(value: Any) -> str:
@@ -104,33 +121,23 @@ def is_array(value: Any) -> bool:
     return numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic))
 
 
-def unreadable_reason(tensor: torch.Tensor) -> str | None:
-    """Why a tensor's elements can't be copied and compared as dense ones, or None if they can."""
-    if tensor.is_nested:
-        return "a nested tensor is not compared element by element"
-    if tensor.layout != torch.strided:
-        return f"a {str(tensor.layout).removeprefix('torch.')} tensor is not compared element by element"
-    if tensor.is_quantized:
-        return "a quantised tensor is not compared element by element"
-    if tensor.is_meta:
-        return "a meta tensor has no values"
-    return None
-
-
 class _Walk:
-    """One traversal: the leaves found so far, and the objects opened by their attributes (by id, with path)."""
+    """One traversal: the leaves found so far, the objects opened by their attributes (by id, with path), and the
+    orders of keys. ``above`` are the ids of what a value is inside, with their paths."""
 
     def __init__(self) -> None:
         self.leaves: list[Leaf] = []
         self.opened: dict[int, str] = {}
+        self.libraries: list[str] = []
+        self.orders: dict[str, tuple[str, ...]] = {}
 
-    def visit(self, value: Any, path: str, above: frozenset[int], depth: int) -> str:
+    def visit(self, value: Any, path: str, above: dict[int, str], depth: int) -> str:
         """Adds the leaves below `value` and returns its structure."""
         kind = _leaf_kind(value)
         if kind is not None:
             return self._leaf(path, kind, value)
         if id(value) in above:
-            return self._opaque(path, value, "the structure contains itself")
+            return self._leaf(path, "scalar", f"the structure contains itself: {above[id(value)]}")
         if depth >= MAX_DEPTH:
             return self._opaque(path, value, f"nested deeper than {MAX_DEPTH} levels")
         children = _children(value)
@@ -141,26 +148,42 @@ class _Walk:
         return self._branch(value, children, path, above, depth)
 
     def _branch(
-        self, value: Any, children: list[tuple[str, Any]], path: str, above: frozenset[int], depth: int
+        self, value: Any, children: list[tuple[str, Any]], path: str, above: dict[int, str], depth: int
     ) -> str:
-        inside = above | {id(value)}
+        inside = {**above, id(value): path}
         parts = [f"{key}={self.visit(child, path + key, inside, depth + 1)}" for key, child in children]
+        if isinstance(value, Mapping) and not isinstance(value, OrderedDict):
+            self.orders[path] = tuple(key for key, _ in children)
+            parts.sort()
         return f"{type_name(value)}({', '.join(parts)})"
 
-    def _object(self, value: Any, path: str, above: frozenset[int], depth: int) -> str:
-        """An object no registry knows: opened if its attributes hold a tensor somewhere, else one leaf."""
+    def _object(self, value: Any, path: str, above: dict[int, str], depth: int) -> str:
+        """An object no registry knows: opened if that tells all it holds or at least tensors, else one leaf."""
         if id(value) in self.opened:
             return self._leaf(path, "scalar", f"the same object as {self.opened[id(value)]}")
-        attributes = _attributes(value)
-        before = len(self.leaves)
-        if attributes:
-            self.opened[id(value)] = path
-            structure = self._branch(value, attributes, path, above, depth)
-            if any(leaf.kind in ("tensor", "array") for leaf in self.leaves[before:]):
-                return structure
-            del self.leaves[before:]
-            self.opened = {key: where for key, where in self.opened.items() if not where.startswith(path)}
-        return self._opaque(path, value, "an object of a type that can't be opened")
+        kept, whole = attributes(value)
+        before = len(self.leaves), len(self.opened), len(self.orders)
+        self.opened[id(value)] = path
+        structure = self._branch(value, [(f".{name}", child) for name, child in kept], path, above, depth)
+        found = self.leaves[before[0] :]
+        library = of_library(type(value))
+        if any(leaf.kind in ("tensor", "array") for leaf in found):
+            self.libraries += [path] if library else []
+            return (
+                structure if whole else structure + self._opaque(path, value, "it may hold more than tensors")
+            )
+        if not whole:
+            reason = "an object of a type that can't be opened"
+        elif library:
+            reason = "a library's object without tensors"
+        elif len(found) > MAX_PLAIN:
+            reason = f"it holds {len(found)} plain values"
+        else:
+            return structure
+        del self.leaves[before[0] :]
+        self.opened = dict(list(self.opened.items())[: before[1]])
+        self.orders = dict(list(self.orders.items())[: before[2]])
+        return self._opaque(path, value, reason)
 
     def _leaf(self, path: str, kind: str, value: Any) -> str:
         self.leaves.append(Leaf(path, kind, value))
@@ -180,13 +203,24 @@ def _leaf_kind(value: Any) -> str | None:
         return "tensor" if readable else None
     if is_array(value):
         return None if value.dtype.hasobject else "array"
-    return "scalar" if isinstance(value, (*_SCALARS, *_CONSTANTS)) else None
+    return "scalar" if isinstance(value, (*PLAIN, *_CONSTANTS)) else None
 
 
 def _children(value: Any) -> list[tuple[str, Any]] | None:
     """(path suffix, child) pairs of a container, or None for what is none."""
     if isinstance(value, torch.Tensor):
-        return _tensor_children(value)
+        return tensor_parts(value)
+    listed = _items(value)
+    if listed is None:
+        return _registered_children(value)
+    if not isinstance(value, (tuple, list, dict, AbstractSet)) and not dataclasses.is_dataclass(value):
+        return listed
+    # What a subclass of a container, or a dataclass, keeps besides is part of the value.
+    known = {key for key, _ in listed}
+    return listed + [(f".{name}", child) for name, child in own_attributes(value) if f".{name}" not in known]
+
+
+def _items(value: Any) -> list[tuple[str, Any]] | None:
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return [(f".{name}", getattr(value, name)) for name in value._fields]
     if dataclasses.is_dataclass(value) and not isinstance(value, torch.nn.Module):
@@ -198,18 +232,7 @@ def _children(value: Any) -> list[tuple[str, Any]] | None:
     if isinstance(value, AbstractSet) and all(_leaf_kind(member) == "scalar" for member in value):
         # Sets have no order of their own; the members' text gives one that two processes share.
         return [(f"{{{index}}}", child) for index, child in enumerate(sorted(value, key=repr))]
-    return _registered_children(value)
-
-
-def _tensor_children(tensor: torch.Tensor) -> list[tuple[str, Any]] | None:
-    """The tensors inside a wrapper subclass, or of a sparse COO tensor, whose entries are put in order first."""
-    if is_traceable_wrapper_subclass(tensor):
-        return [(f".{name}", getattr(tensor, name)) for name in tensor.__tensor_flatten__()[0]]
-    if tensor.layout != torch.sparse_coo or tensor.is_meta:
-        return None
-    with torch.no_grad():
-        ordered = tensor.detach().coalesce()
-        return [(".indices", ordered.indices()), (".values", ordered.values()), (".shape", tensor.shape)]
+    return None
 
 
 def _dataclass_children(value: Any) -> Iterator[tuple[str, Any]]:
@@ -225,7 +248,7 @@ def _dataclass_children(value: Any) -> Iterator[tuple[str, Any]]:
 
 def _key(key: Any, index: int) -> str:
     # The text of a key that is a tensor or an object holds values or an address; its position names it.
-    return f"[{key!r}]" if isinstance(key, _SCALARS) else f"[key {index}]"
+    return f"[{key!r}]" if isinstance(key, PLAIN) else f"[key {index}]"
 
 
 def _registered_children(value: Any) -> list[tuple[str, Any]] | None:
@@ -235,11 +258,10 @@ def _registered_children(value: Any) -> list[tuple[str, Any]] | None:
     children, context = node.flatten_fn(value)
     listed = [(f"[{index}]", child) for index, child in enumerate(children)]
     # What a registered type keeps beside its children is part of the value where it is plain.
-    return [*listed, (".context", context)] if isinstance(context, _SCALARS) else listed
+    return [*listed, (".context", context)] if _is_plain(context) else listed
 
 
-def _attributes(value: Any) -> list[tuple[str, Any]]:
-    """The attributes of a plain object; none for modules, functions and what keeps none."""
-    if isinstance(value, torch.nn.Module) or callable(value):
-        return []
-    return [(f".{name}", child) for name, child in getattr(value, "__dict__", {}).items()]
+def _is_plain(value: Any) -> bool:
+    if type(value) is dict:
+        value = [*value, *value.values()]
+    return isinstance(value, PLAIN) or (type(value) in (tuple, list) and all(map(_is_plain, value)))

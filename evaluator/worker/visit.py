@@ -130,6 +130,9 @@ def report(session: ProbeSession, visit: Visit, fallback_random: dict[str, Any] 
         if status == "not_comparable" and with_eagers.get("verdict") == "fail":
             # Random numbers were why nothing could be said; with eager's own ones it can.
             status, reason = "accuracy_failed", f"with eager's random numbers: {with_eagers['reason']}"
+        elif status == "ok":
+            # Of a pass the accuracy record says what was not compared; the probe as such is fine.
+            reason = None
         session.result(visit.bucket, status, reason=reason, **fields)
 
 

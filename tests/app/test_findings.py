@@ -64,7 +64,8 @@ def record(status: str | None = "ok", *, verdict: str | None = "pass", **facts: 
 
 
 def series(verdicts: dict[str, str]) -> pd.DataFrame:
-    return pd.DataFrame({"series": list(verdicts), "verdict": list(verdicts.values())}, dtype=object)
+    rows = [{"series": name, "verdict": verdict, "reason": None} for name, verdict in verdicts.items()]
+    return pd.DataFrame(rows, columns=["series", "verdict", "reason"], dtype=object)
 
 
 def test_eagers_random_numbers_tell_where_others_can_t_be_judged() -> None:
@@ -190,6 +191,14 @@ def test_accuracy_is_never_silent(verdict: str | None, tone: str) -> None:
     about = [sentence for sentence in said if "outputs" in sentence or "Accuracy" in sentence]
     assert len(about) == 1
     assert said[about[0]] == tone
+
+
+def test_a_pass_that_leaves_something_out_is_no_good_news() -> None:
+    whole = record(verdict="pass")
+    left_out = "1 leaf not compared: out['<b>'] (a meta tensor has no values)"
+    said = sentences(replace(whole, accuracy=whole.accuracy.assign(reason=left_out)))
+    # The leaf's name is the workload's: it stands in the table, as text.
+    assert said["The compiled outputs are within tolerance, but 1 leaf not compared; see Accuracy."] == "note"
 
 
 def test_unfinished_evaluation_says_so() -> None:

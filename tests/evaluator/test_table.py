@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from evaluator.control.tally import tally
+from evaluator.describe_run import describe_run
 from evaluator.table import number, speed_up, table
 
 
@@ -58,6 +59,14 @@ def test_a_table_as_it_is_shown() -> None:
         "mlp       batch=8  default  ok            1       0           0    12.3         0.500      3.00         1.50     2.00x  pass",
         "norm      -        default  crashed       -       -           -       -             -         -            -         -  -",
     ]
+
+
+def test_a_pass_that_leaves_something_out_does_not_look_like_one_of_all() -> None:
+    said = "2 leaves not compared: out.a (a meta tensor has no values), out.b (a meta tensor has no values)"
+    part = evaluation(id=7, accuracy={"verdict": "pass", "reason": said})
+    assert table([part]).splitlines()[1].endswith("  pass, 2 leaves not compared")
+    run = {"id": 1, "uuid": "u", "profile": "quick", "status": "finished", "started_at": None}
+    assert f"  accuracy pass, {said}" in describe_run({"run": run, "evaluations": [part]}).splitlines()
 
 
 def test_a_number_that_is_not_there_is_no_number() -> None:

@@ -86,6 +86,16 @@ def test_a_result_with_eagers_random_numbers_says_so() -> None:
     assert found.text.endswith("(compared with eager's random numbers in the compiled code)")
 
 
+def test_right_on_both_sides_is_no_more_than_was_compared() -> None:
+    left_out = accuracy("pass", reason="1 leaf not compared: out[1] (a meta tensor has no values)")
+    whole, part = (
+        judge_accuracy(side(accuracy=accuracy("pass")), candidate(accuracy=one))[0]
+        for one in (accuracy("pass"), left_out)
+    )
+    assert (whole.verdict, whole.text) == ("unchanged", "right on both sides")
+    assert (part.verdict, part.text) == ("unchanged", f"right on both sides; {left_out.reason}")
+
+
 def test_an_accuracy_that_only_one_side_has_says_which() -> None:
     found = by_metric("pass", None)["accuracy"]
     assert (found.reasons, found.text) == (("not_measured",), "checked on the base only")

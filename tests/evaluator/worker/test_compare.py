@@ -18,6 +18,18 @@ from evaluator.worker.snapshot import Snapshot, Watch
 Call = Callable[..., Any]
 
 
+class Plain:
+    def __init__(self, **kept: Any) -> None:
+        vars(self).update(kept)
+
+
+class Slotted:
+    __slots__ = ("inside",)
+
+    def __init__(self, inside: Any) -> None:
+        self.inside = inside
+
+
 def snap(fn: Call, *args: Any) -> Snapshot:
     watch = Watch(fn)
     before = watch.before(args, {})
@@ -211,6 +223,55 @@ def test_nothing_but_opaque_leaves_can_not_be_judged() -> None:
     found = accuracy(of(object()), of(object()))
     assert found.verdict() == "not_comparable"
     assert [one["leaf"] for one in found.record()["unjudged"]] == ["out"]
+
+
+def test_a_pass_says_what_it_leaves_out() -> None:
+    left_out = accuracy(of((torch.ones(1), object())), of((torch.ones(1), object())))
+    assert left_out.verdict() == "pass"
+    assert (
+        left_out.record()["reason"]
+        == "1 leaf not compared: out[1] (an object of a type that can't be opened)"
+    )
+    many = [torch.ones(1), *(object() for _ in range(5))]
+    said = accuracy(of(many), of(many)).reason()
+    assert said is not None
+    assert said.startswith("5 leaves not compared: out[1] (") and said.endswith(") and 2 more")
+    assert accuracy(of(torch.ones(1)), of(torch.ones(1))).reason() is None
+
+
+def test_keys_in_another_order_are_a_difference_that_fails_nothing() -> None:
+    x, y = torch.ones(1), torch.zeros(1)
+    found = accuracy(of({"a": x, "b": y, "c": 1}), of({"a": x, "c": 1, "b": y}))
+    assert found.verdict() == "pass"
+    assert found.differences == [
+        {"leaf": "out", "kind": "key_order", "eager": ["['b']", "['c']"], "compiled": ["['c']", "['b']"]}
+    ]
+    # The values still belong to their keys.
+    assert accuracy(of({"a": x, "b": y}), of({"b": x, "a": y})).verdict() == "fail"
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("eager", "compiled", "leaf"),
+    [
+        (Slotted(torch.ones(2)), Slotted(torch.full((2,), 3.0)), "out[1].inside"),
+        (Slotted(3), Slotted(4), "out[1].inside"),
+        (Plain(n=3), Plain(n=4), "out[1].n"),
+        (Plain(deep=[Plain(name="a")]), Plain(deep=[Plain(name="b")]), "out[1].deep[0].name"),
+        (torch.eye(3).to_sparse_csr(), torch.eye(3).mul(5).to_sparse_csr(), "out[1].values"),
+        (torch.eye(2).to_sparse_csc(), torch.eye(2).flip(0).to_sparse_csc(), "out[1].row_indices"),
+        (
+            torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8),
+            torch.quantize_per_tensor(torch.ones(2), 0.1, 1, torch.qint8),
+            "out[1].int_repr",
+        ),
+    ],
+)
+def test_what_a_leaf_holds_inside_fails_where_it_is_wrong(eager: Any, compiled: Any, leaf: str) -> None:
+    found = accuracy(of((torch.ones(1), eager)), of((torch.ones(1), compiled)))
+    assert (found.verdict(), found.record()["worst_leaf"]) == ("fail", leaf)
+    assert found.record()["unjudged"] == []
+    assert accuracy(of((torch.ones(1), eager)), of((torch.ones(1), eager))).verdict() == "pass"
 
 
 def test_digests_see_values_and_not_strides() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import array
 import collections
 import dataclasses
+import logging
+import threading
 from typing import Any
 
 import pytest
@@ -44,6 +47,34 @@ class Holder:
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor
         self.itself = self
+
+
+class Count:
+    def __init__(self, n: Any) -> None:
+        self.n = n
+
+
+class Slots:
+    __slots__ = ("inside", "more", "unset")
+
+    def __init__(self, inside: torch.Tensor) -> None:
+        self.inside, self.more = inside, "text"
+
+
+class Listed(list[Any]):
+    more: Any
+
+
+class Keyed(dict[str, Any]):
+    more: Any
+
+
+@dataclasses.dataclass
+class Grown:
+    field: torch.Tensor
+
+    def __post_init__(self) -> None:
+        self.more: Any = None
 
 
 torch.utils._pytree.register_pytree_node(
@@ -107,33 +138,119 @@ def test_a_cycle_ends_in_a_leaf_that_says_so() -> None:
     loop: list[Any] = [1]
     loop.append(loop)
     last = flatten(loop).leaves[-1]
-    assert (last.path, last.kind) == ("out[1]", "opaque")
-    assert last.opaque is not None and "contains itself" in last.opaque.reason
+    assert (last.path, last.kind, last.value) == ("out[1]", "scalar", "the structure contains itself: out")
+    # Where it leads is part of the value.
+    deeper: list[Any] = [[]]
+    deeper[0].append(deeper[0])
+    other: list[Any] = [[]]
+    other[0].append(other)
+    assert flatten(deeper).leaves[0].value != flatten(other).leaves[0].value
 
 
-def test_an_object_is_opened_if_it_holds_a_tensor() -> None:
-    tree = flatten({"held": Holder(torch.ones(1)), "bare": object()})
+def test_a_plain_object_is_opened_with_all_it_keeps() -> None:
+    tree = flatten(
+        {"held": Holder(torch.ones(1)), "count": Count(3), "slots": Slots(torch.ones(2)), "bare": object()}
+    )
     assert [(leaf.path, leaf.kind) for leaf in tree.leaves] == [
         ("out['held'].tensor", "tensor"),
-        ("out['held'].itself", "opaque"),
+        ("out['held'].itself", "scalar"),
+        ("out['count'].n", "scalar"),
+        ("out['slots'].inside", "tensor"),
+        ("out['slots'].more", "scalar"),
         ("out['bare']", "opaque"),
     ]
-    assert tree.opened == ("out['held']",)
+    assert tree.opened == ("out['held']", "out['count']", "out['slots']")
 
 
-def test_sparse_coo_is_compared_in_order_and_other_layouts_are_opaque() -> None:
+def test_a_library_object_is_opened_only_for_its_tensors() -> None:
+    weight = torch.nn.Parameter(torch.ones(1))
+    tree = flatten(
+        (torch.optim.SGD([weight], lr=0.5), threading.Lock(), torch.Generator(), logging.getLogger())
+    )
+    assert tree.libraries == ("out[0]",)
+    assert dict(tree.tensors())["out[0].param_groups[0]['params'][0]"] is weight
+    assert [leaf.path for leaf in tree.leaves if leaf.kind == "opaque"] == ["out[1]", "out[2]", "out[3]"]
+
+
+def test_what_can_not_be_seen_whole_says_so() -> None:
+    class Half(array.array):  # type: ignore[type-arg]
+        pass
+
+    half = Half("i", [1, 2])
+    half.note = torch.ones(1)  # type: ignore[attr-defined]
+    assert [(leaf.path, leaf.kind) for leaf in flatten(half).leaves] == [
+        ("out.note", "tensor"),
+        ("out", "opaque"),
+    ]
+    table = Count({str(word): word for word in range(1000)})
+    (leaf,) = flatten(table).leaves
+    assert leaf.opaque is not None and leaf.opaque.reason == "it holds 1000 plain values"
+
+
+def test_what_a_subclass_of_a_container_keeps_besides_is_compared() -> None:
+    for made in (Listed([1]), Keyed(a=1), Grown(torch.ones(1))):
+        made.more = torch.zeros(2)
+        assert ("out.more", made.more) in flatten(made).tensors()
+    assert paths(MappedOutput(logits=torch.ones(1))) == ["out.logits", "out.cache"]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_sparse_coo_is_compared_in_order() -> None:
     indices = torch.tensor([[2, 0, 2]])
     tree = flatten(torch.sparse_coo_tensor(indices, torch.tensor([1.0, 5.0, 2.0]), (3,)))
     found = dict(tree.tensors())
     assert found["out.indices"].tolist() == [[0, 2]]
     assert found["out.values"].tolist() == [5.0, 3.0]
-    (leaf,) = flatten(torch.eye(2).to_sparse_csr()).leaves
-    assert leaf.opaque is not None and "sparse_csr" in leaf.opaque.reason
 
 
-def test_a_quantised_tensor_is_opaque_with_its_reason() -> None:
-    (leaf,) = flatten(torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8)).leaves
-    assert leaf.opaque is not None and "quantised" in leaf.opaque.reason
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("layout", ["csr", "csc", "bsr", "bsc"])
+def test_a_compressed_sparse_tensor_is_compared_by_its_parts(layout: str) -> None:
+    # [[0, 2], [0, 0]]: one entry in row 0 and column 1.
+    dense = torch.zeros(2, 2)
+    dense[0, 1] = 2.0
+    block = ((1, 1),) if layout in ("bsr", "bsc") else ()
+    parts = dict(flatten(getattr(dense, f"to_sparse_{layout}")(*block)).tensors())
+    rows, columns = ([0, 1, 1], [1]) if layout in ("csr", "bsr") else ([0, 0, 1], [0])
+    assert [part.tolist() for part in list(parts.values())[:2]] == [rows, columns]
+    assert parts["out.values"].flatten().tolist() == [2.0]
+    assert "opaque" not in kinds(dense.to_sparse_csr())
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_quantised_tensor_is_compared_by_its_integers_and_how_they_are_meant() -> None:
+    # 1.0 is 10 steps of 0.1 above the zero point 3.
+    tree = flatten(torch.quantize_per_tensor(torch.tensor([1.0, 0.0]), 0.1, 3, torch.qint8))
+    found = {leaf.path: leaf.value for leaf in tree.leaves}
+    assert found["out.int_repr"].tolist() == [13, 3]
+    assert (found["out.q_scale"], found["out.q_zero_point"]) == (0.1, 3)
+    scales = torch.tensor([0.5, 0.25], dtype=torch.float64)
+    by_row = torch.quantize_per_channel(
+        torch.ones(2, 1), scales, torch.zeros(2, dtype=torch.long), 0, torch.qint8
+    )
+    rows = {leaf.path: leaf.value for leaf in flatten(by_row).leaves}
+    assert rows["out.int_repr"].tolist() == [[2], [4]]
+    assert rows["out.q_per_channel_scales"].tolist() == [0.5, 0.25]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_nested_tensor_is_compared_piece_by_piece() -> None:
+    pieces = [torch.ones(2), torch.zeros(3)]
+    assert [tensor.tolist() for _, tensor in flatten(torch.nested.nested_tensor(pieces)).tensors()] == [
+        [1.0, 1.0],
+        [0.0, 0.0, 0.0],
+    ]
+    jagged = flatten(torch.nested.nested_tensor(pieces, layout=torch.jagged))
+    assert [1.0, 1.0, 0.0, 0.0, 0.0] in [tensor.tolist() for _, tensor in jagged.tensors()]
+
+
+def test_the_order_of_keys_is_told_apart_from_the_structure() -> None:
+    forth, back = flatten({"a": 1, "b": (2, 3)}), flatten({"b": (2, 3), "a": 1})
+    assert forth.structure == back.structure
+    assert (forth.orders["out"], back.orders["out"]) == (("['a']", "['b']"), ("['b']", "['a']"))
+    # As Python has it: OrderedDict(a=1, b=2) != OrderedDict(b=2, a=1).
+    ordered = collections.OrderedDict
+    assert flatten(ordered(a=1, b=2)).structure != flatten(ordered(b=2, a=1)).structure
 
 
 def test_numpy_arrays_and_scalars() -> None:
