@@ -54,6 +54,13 @@ class Environment:
         return selectable(self.described)
 
     @property
+    def broken(self) -> str | None:
+        """Why nothing at all could be measured in it: nothing compiles, or nothing of what was selected was loaded."""
+        if self.cells and all(cell.problem for cell in self.cells):
+            return f"nothing could be loaded: {self.cells[0].problem}"
+        return self.toolchain_problem
+
+    @property
     def supported(self) -> list[Cell]:
         """The cells that are worth a probe."""
         return [cell for cell in self.cells if cell.measurable]

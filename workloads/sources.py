@@ -37,7 +37,9 @@ def read_source(source: str) -> list[Registration]:
     shown = Path(source).name if is_path else source
     if is_path and not Path(source).is_file():
         raise SourceError(
-            name, shown, f"{shown} is not a file: a source is a dotted module, a file or a folder of files"
+            name,
+            shown,
+            f"{shown} is no file and no folder with one: a source is a dotted module, a file or a folder of files",
         )
     before = len(registrations())
     try:

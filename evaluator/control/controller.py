@@ -40,7 +40,7 @@ class Earlier:
 
 @dataclass(frozen=True)
 class Summary:
-    """How a run ended. ``broken``: one sentence for each environment that could not compile anything."""
+    """How a run ended. ``broken``: one sentence for each environment that could load or compile nothing."""
 
     interrupted: bool
     broken: tuple[str, ...] = ()
@@ -98,8 +98,8 @@ class Controller:
             close_all(self._environments)
             self._progress.close()
         self._close("interrupted" if interrupted else "finished")
-        broken = tuple(e.toolchain_problem for e in self._environments if e.toolchain_problem)
-        return Summary(interrupted, broken)
+        broken = [e.broken for e in self._environments if e.broken]
+        return Summary(interrupted, tuple(broken))
 
     def _close(self, status: str) -> None:
         if self._opened:
@@ -122,6 +122,10 @@ class Controller:
                 if description["name"] in selected:
                     records += run_records.workload_records(run, description)
             for cell in environment.cells:
+                if cell.problem:
+                    self._progress.say(
+                        f"{cell.workload} can't be loaded under {environment.name}: {cell.problem}"
+                    )
                 records.append(run_records.evaluation_record(run, environment.hash, cell))
                 if not cell.measurable:
                     records.append(self._finish(environment, cell, _without_probes(cell)))

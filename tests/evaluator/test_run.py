@@ -55,7 +55,8 @@ def test_the_table_and_the_next_command_are_printed(recorded: dict[str, Any]) ->
 
 def test_progress_is_one_plain_line_a_unit(recorded: dict[str, Any]) -> None:
     # By hand: two compiles, a walk, an accuracy probe, two memory probes.
-    lines = said(recorded["stderr"])
+    problem, *lines = said(recorded["stderr"])
+    assert problem.startswith("broken can't be loaded under ")
     assert [line.split("]")[0] for line in lines] == [f"[{n}/6" for n in range(1, 7)]
     assert lines[-1].endswith("done")
 
@@ -93,6 +94,17 @@ def test_every_probe_ran_in_its_cache_state(recorded: dict[str, Any]) -> None:
     assert len(metrics["eager.wall_ms"]["samples"]) == 7
     # Two processes, one record: neither mode's number is lost.
     assert {"eager.host_peak_mb", "compiled.host_peak_mb"} <= set(metrics)
+
+
+@pytest.mark.parametrize("source", ["broken.py", "nothing/"])
+def test_a_run_that_can_load_nothing_says_why_and_fails(tmp_path: Path, source: str) -> None:
+    (tmp_path / "broken.py").write_text("def build(:\n")
+    (tmp_path / "nothing").mkdir()
+    done = evaluator(tmp_path, "run", "--workloads", source)
+    assert done.returncode == 2
+    name = source.partition(".")[0].strip("/")
+    assert f"{name} can't be loaded under" in done.stderr
+    assert ("SyntaxError" if name == "broken" else "no file and no folder with one") in done.stderr
 
 
 def test_a_workload_that_does_not_load_is_seen(recorded: dict[str, Any]) -> None:

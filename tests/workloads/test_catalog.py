@@ -148,7 +148,7 @@ def test_bad_files_are_one_line_problems(tmp_path: Path, text: str, sentence: st
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
-        ("no_such_folder/no_such.py", "no_such.py is not a file"),
+        ("no_such_folder/no_such.py", "no_such.py is no file"),
         ("cw_no_such_module.sub", "there is no module 'cw_no_such_module.sub' to import"),
         ("json.no_such_part", "there is no module 'json.no_such_part' to import"),
         ("json", "json registers no workload"),
