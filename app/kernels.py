@@ -146,6 +146,7 @@ def build_lines(build: Mapping[Any, Any]) -> str:
         ("refused" if refused else "failed", error if isinstance(error, str) else None),
         ("for", build["arch"]),
         ("configuration", _config(build["config"], build["configs"])),
+        ("note", build["note"]),
         ("spills", None if pd.isna(build["spill_stores"]) else _spills(build)),
         ("shared memory", _sum(build["shared"], build["static_shared"])),
         ("PTX, cubin", _pair(build["ptx_bytes"], build["cubin_bytes"])),
@@ -166,7 +167,11 @@ def _size(value: Any) -> str | None:
 def _config(config: Any, choices: Any) -> str | None:
     if not isinstance(config, dict):
         return None
-    of = "" if pd.isna(choices) else f" (the first of {theme.counted(int(choices), 'configuration')})"
+    of = (
+        ""
+        if pd.isna(choices)
+        else f" (of {theme.counted(int(choices), 'configuration')}, the first that fits)"
+    )
     return ", ".join(f"{name} {value}" for name, value in config.items()) + of
 
 

@@ -52,6 +52,8 @@ def kernel_lines(evaluation: Document) -> Iterator[str]:
         if error:
             where = f"{one['name']} for {one.get('arch') or 'an unknown architecture'}"
             yield f"refused: {where}: {_line(error)}" if is_refusal(error) else f"{where}: {_line(error)}"
+        if one.get("note"):
+            yield f"{one['name']}: {_line(one['note'])}"
 
 
 def _table(rows: Sequence[Document], columns: dict[str, str], numbers_from: int) -> list[str]:

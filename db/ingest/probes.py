@@ -172,7 +172,7 @@ def _kernel(one: Record) -> Record:
 
 
 def _build(one: Record) -> Record:
-    named = ("source_sha256", "arch", "sass_hash", "triton", "ptxas", "error")
+    named = ("source_sha256", "arch", "sass_hash", "triton", "ptxas", "error", "note")
     return {
         "name": values.text(one.get("name")) or "",
         **{name: values.text(one.get(name)) for name in named},

@@ -70,7 +70,7 @@ class KernelBuild(Base):
     )
     arch: Mapped[str | None] = described("architecture it was built for (sm_90a)")
     config: Mapped[dict[str, Any] | None] = described(
-        "the configuration built, the first of its heuristics: block sizes, num_warps, num_stages"
+        "the configuration built, the first of its heuristics that fits: block sizes, num_warps, num_stages"
     )
     configs: Mapped[int | None] = described("how many configurations there are to choose from")
     registers: Mapped[int | None] = described("registers of a thread, by ptxas")
@@ -92,6 +92,9 @@ class KernelBuild(Base):
     ptxas: Mapped[str | None] = described("version of ptxas")
     error: Mapped[str | None] = described(
         "why Triton or ptxas refused it; after `not built: ` how its build failed by itself; NULL: it was built"
+    )
+    note: Mapped[str | None] = described(
+        "what else is to be said of it: why no earlier configuration, or where ptxas and the binary disagree"
     )
 
 

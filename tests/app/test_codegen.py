@@ -23,7 +23,7 @@ from tests.app import codegen as given
 from tests.app.conftest import Opener, said
 from tests.app.test_findings import record
 from tests.app.test_pages import PAGES, WHY_TABS
-from tests.db.made import REFUSED
+from tests.db.made import BUILD, REFUSED
 from tests.evaluator.verdicts import fused
 
 Databases = Callable[[str], Path]
@@ -256,6 +256,7 @@ def test_a_build_that_came_to_no_end_is_not_called_refused() -> None:
     assert list(frame["mark"].dropna()) == ["? not built", "⊘ refused"]
     assert build_lines(REFUSED | {"error": errors[0]}).splitlines()[0] == f"failed:        {errors[0]}"
     assert build_lines(REFUSED).splitlines()[0] == f"refused:       {REFUSED['error']}"
+    assert f"note:          {BUILD['note']}" in build_lines(BUILD).splitlines()
     unknown = replace(fused.FUSED, build=fused.accident())
     assert between(fused.FUSED, unknown)["mark"] == "– → ? not built"
     assert between(unknown, unknown)["registers"] is None

@@ -173,6 +173,12 @@ def test_lost_evidence_is_not_known(facts: dict[str, Any] | None) -> None:
     assert "No graph breaks." not in said
 
 
+def test_what_was_refused_is_not_said_to_have_lost_its_trace() -> None:
+    said = sentences(replace(record("unsupported", verdict=None), facts={"graphs": None}))
+    assert "It is unsupported here, so what would be compiled is not known." in said
+    assert not [sentence for sentence in said if "trace" in sentence]
+
+
 def test_instability_is_bad_news() -> None:
     said = sentences(record(second_walk_compiles=2))
     assert said["Unstable: the second walk over the same buckets needed 2 compiles more."] == "bad"

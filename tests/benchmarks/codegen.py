@@ -89,7 +89,7 @@ def row(name: str, cells: list[dict[str, Any]]) -> list[str]:
     good = [build for build in builds.values() if build["error"] is None]
     registers = [build["registers"] for build in good if build["registers"] is not None]
     spilled = [build for build in good if build["spill_stores"] or build["spill_loads"]]
-    missing = [f"{one['bucket']}: {one['status']}, {one['reason']}" for one in cells if one["status"] != "ok"]
+    missing = [f"{one['bucket']}: {one['status']}, {why(one)}" for one in cells if one["status"] != "ok"]
     missing += [
         f"{build['name']}: {build['error']}" for build in builds.values() if build["error"] is not None
     ]
@@ -106,6 +106,14 @@ def row(name: str, cells: list[dict[str, Any]]) -> list[str]:
         ", ".join(f"`{call}`" for call in sorted(calls)),
         said,
     ]
+
+
+def why(cell: dict[str, Any]) -> str:
+    """The recorded reason, with the first line of what first went wrong where that does not say it."""
+    reason, error = cell["reason"] or "no reason was recorded", cell["error"] or {}
+    first = (error.get("chain") or [""])[-1].strip().partition("\n")[0]
+    # Without the exception's type, which a reason may call otherwise.
+    return reason if first.partition(": ")[2] in reason else f"{reason}: {first}"
 
 
 if __name__ == "__main__":

@@ -312,6 +312,35 @@ def test_kernels_of_before_say_nothing_more_and_a_build_is_a_probe_from_then_on(
         )
 
 
+def test_a_build_of_before_has_no_note_and_the_next_one_keeps_its_own(database: str, tmp_path: Path) -> None:
+    records = [*made.whole_run("first")[:-1], *made.codegen_cell("first"), made.end("first")]
+    older_database(database, "0006")
+    filled = str(tmp_path / "filled.db")
+    store = Store(filled)
+    store.write_many(records)
+    store.close()
+    rows = typed(filled)
+    with changing(database) as connection:
+        copied(connection, rows)
+        assert "note" not in {one["name"] for one in inspect(connection).get_columns("kernel_build")}
+
+    done = upgrade(database)
+
+    assert (done.before, done.after) == ("0006", REVISIONS[-1])
+    kept = [{**row, "note": None} for row in rows["kernel_build"]]
+    assert len(kept) == 2 and typed(database) == {**rows, "kernel_build": kept}
+    store = Store(database)
+    store.write_many([*made.whole_run("next")[:-1], *made.codegen_cell("next")])
+    store.close()
+    assert ask(database, "SELECT note FROM kernel_build ORDER BY id") == [
+        *((None,) for _ in kept),
+        (made.BUILD["note"],),
+        (None,),
+    ]
+    with pytest.raises(Exception, match="can't be changed"), changing(database) as connection:
+        connection.execute(text("UPDATE kernel_build SET note = 'another'"))
+
+
 def tables(path: Path) -> set[str]:
     with closing(sqlite3.connect(path)) as connection:
         return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}

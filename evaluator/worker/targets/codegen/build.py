@@ -225,11 +225,9 @@ def versions(card: Card) -> dict[str, str | None]:
     Triton comes with two of them; cards of capability 10.0 and later have one of their own.
     """
     triton = internals.get_module("triton")
-    tool = internals.get("triton.backends.nvidia.compiler:get_ptxas")(card.arch).path
     try:
-        said = subprocess.run(
-            [tool, "--version"], capture_output=True, text=True, timeout=60, check=True
-        ).stdout
+        # Triton asks it once a process, and those that build are forked from the one that asks here.
+        said = internals.get("triton.backends.nvidia.compiler:get_ptxas_version")(card.arch)
     except (OSError, subprocess.SubprocessError):
         said = ""
     found = [word.rstrip(",") for line in said.splitlines() if " release " in line for word in line.split()]

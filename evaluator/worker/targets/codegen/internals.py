@@ -75,7 +75,7 @@ INTERNALS: Final[dict[str, str]] = {
     "torch._guards:CompileContext.current_compile_id": "which graph a kernel belongs to",
     "triton.runtime.jit:JITFunction.run": "a workload's own Triton kernels",
     "triton.runtime.autotuner:Autotuner.run": "a workload's own Triton kernels",
-    "triton.backends.nvidia.compiler:get_ptxas": "which ptxas builds for a card",
+    "triton.backends.nvidia.compiler:get_ptxas_version": "which ptxas builds for a card",
     "triton:compile": "Triton's compiler",
     "triton.runtime.driver:driver._active": "Triton's driver, of which there is none",
     "triton.backends.compiler:GPUTarget": "what Triton compiles for",
