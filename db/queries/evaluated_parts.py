@@ -79,8 +79,8 @@ def series_of(rows: Sequence[Row]) -> dict[int, dict[str, Series]]:
             metric=metric,
             # A metric of another version of the evaluator has no unit here.
             unit=METRICS[metric][0] if metric in METRICS else "1",
-            replicas=tuple(replicas),
-            values=tuple(values),
+            replicas=replicas,
+            values=values,
             flags=frozenset(row["flags"] or ()),
         )
     return found

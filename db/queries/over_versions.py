@@ -30,8 +30,11 @@ def over_versions(
             SUMMARY, (SUMMARY.c.evaluation_id == of_each.c.evaluation) & (SUMMARY.c.metric == metric)
         )
     ).all()
-    rank = {torch: place for place, torch in enumerate(in_order(torch for _, torch, _ in rows))}
+    of_torch: dict[str, list[tuple[int, float]]] = {}
+    for cell, torch, median in rows:
+        of_torch.setdefault(torch, []).append((cell, median))
     lines: dict[int, list[float]] = {}
-    for cell, _, median in sorted(rows, key=lambda row: rank[row[1]]):
-        lines.setdefault(cell, []).append(median)
+    for torch in in_order(of_torch):
+        for cell, median in of_torch[torch]:
+            lines.setdefault(cell, []).append(median)
     return {evaluation: tuple(lines[cell]) for evaluation, cell in cells.items() if cell in lines}
