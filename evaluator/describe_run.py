@@ -73,7 +73,9 @@ def _evaluation(evaluation: Document) -> Iterator[str]:
         kind = "inherited break" if one.get("inherited") else "graph break"
         yield f"{kind} {one.get('id') or ''} at {one.get('file')}:{one.get('line')}: {_first_line(one.get('reason'))}"
     for one in evaluation.get("recompile_reasons", ()):
-        place = f"{one.get('function')} at {one.get('file')}:{one.get('line')}"
+        frame, function = one.get("frame"), one.get("function")
+        guarded = f", by a guard in {function}" if function not in (None, frame) else ""
+        place = f"{frame or function}{guarded} at {one.get('file')}:{one.get('line')}"
         yield f"recompile of {place}: {_first_line(one.get('reason'))}"
     yield from kernel_lines(evaluation)
     yield from observed_lines(evaluation)

@@ -93,8 +93,8 @@ class Recompile(Base):
     guard: Mapped[str | None] = described("the guard's expression")
     file: Mapped[str | None] = described("file of the frame or of the user's line")
     line: Mapped[int | None] = described("line in that file, from 1")
-    function: Mapped[str | None] = described("function that was compiled again")
-    frame: Mapped[str | None] = described("torch's frame id")
+    function: Mapped[str | None] = described("function that the guard is about, or that was compiled again")
+    frame: Mapped[str | None] = described("code object that was compiled again, by name")
     compile_id: Mapped[str | None] = described("torch's compile id (1/1)")
 
 

@@ -38,7 +38,7 @@ class BreakSite:
 
 @dataclass(frozen=True)
 class GuardFailure:
-    """A guard that failed, so that ``function`` was compiled again."""
+    """A guard that failed, so that something was compiled again; ``function`` is where the guard comes from."""
 
     id: int
     reason: str
