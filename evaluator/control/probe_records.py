@@ -14,7 +14,6 @@ from evaluator.control.profile_records import Profile, add_profile, read_profile
 from evaluator.control.walk_records import (
     add_bytes_moved,
     evidence_fields,
-    nothing_happened,
     ran_eager,
     read_evidence,
     trace_file,
@@ -178,9 +177,7 @@ def _add_evidence(record: Record, attempt: Attempt, bucket: str, files: Files) -
     evidence = files.evidence[id(attempt)]
     regions = record["facts"].get("regions")
     if bucket not in evidence:
-        # What the target can't do was never tried: that nothing was compiled says nothing of the workload.
-        if record["status"] != "unsupported":
-            record["facts"] |= nothing_happened()
+        # It was never called: of nothing that a call does is it known that there was none.
         return
     found = evidence_fields(evidence[bucket], files.keep)
     if "card" in record["facts"]:

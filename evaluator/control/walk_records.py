@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from evaluator import machine
 from evaluator.control.attempts import Attempt
@@ -15,15 +15,6 @@ from evaluator.trace.log import TraceLog, parse_log, read_log
 Record = dict[str, Any]
 # Keeps an artifact of a kind and gives its sha256.
 Keep = Callable[[str, bytes], str]
-
-# What is not a count: unknown, or false, where a walk never came to the bucket.
-_NOT_COUNTS: Final[Mapping[str, bool | None]] = {
-    "recompile_limit_hit": False,
-    "reused_code": False,
-    "nothing_compiled": None,
-    "second_walk_compiles": None,
-    "guards": None,
-}
 
 
 def trace_file(folder: Path) -> Path | None:
@@ -81,11 +72,6 @@ def add_bytes_moved(kernels: Iterable[Record], generated: Iterable[Record]) -> N
 def _graph(compile_id: str | None) -> str | None:
     """A compile id without the attempt at its end (``0/1_2``): each attempt generates anew."""
     return None if compile_id is None else compile_id.partition("_")[0]
-
-
-def nothing_happened() -> Record:
-    """The facts of a bucket that a traced walk ended before: counts are what happened up to the failure, zero."""
-    return {name: _NOT_COUNTS.get(name, 0) for name in FACTS}
 
 
 def what_is_known(facts: Record, status: str) -> Record:

@@ -11,8 +11,8 @@ import pytest
 
 from evaluator.control.attempts import Attempt, Settled, skipped
 from evaluator.control.probe_records import LOG_TAIL_BYTES, Files, collect, merged, probe_record, read_ends
-from evaluator.control.walk_records import nothing_happened, ran_eager, what_is_known
-from evaluator.trace.evidence import Evidence
+from evaluator.control.walk_records import ran_eager, what_is_known
+from evaluator.trace.evidence import FACTS, Evidence
 from evaluator.trace.recompiles import Recompile
 
 TRACES = Path(__file__).parents[2] / "data" / "traces"
@@ -156,11 +156,14 @@ def test_frames_that_run_eager_in_silence_are_found_by_what_is_missing() -> None
     assert ran_eager("d", None, walk) is None
 
 
-def test_a_bucket_that_was_never_reached_has_counts_of_zero() -> None:
-    facts = nothing_happened()
-    assert (facts["graphs"], facts["graph_breaks"], facts["recompiles"]) == (0, 0, 0)
-    assert facts["recompile_limit_hit"] is False
-    assert facts["second_walk_compiles"] is None
+@pytest.mark.parametrize("status", ["setup_error", "crashed", "unsupported"])
+def test_a_bucket_that_was_never_called_has_no_counts(tmp_path: Path, status: str) -> None:
+    attempt = attempt_with(tmp_path / "none", trace_folder=tmp_path)
+    result = {"probe": "walk", "bucket": "a", "status": status}
+    record = probe_record(
+        "r", "e", (0, "walk", None), Settled(result, attempt), collect([attempt], (), False)
+    )
+    assert not set(record["facts"]) & set(FACTS)
 
 
 def test_a_traced_process_that_wrote_no_log_did_nothing(tmp_path: Path) -> None:
