@@ -66,7 +66,7 @@ def tables(drawers: Sequence[Callable[[], str | None]]) -> str | None:
 
 def page(database: Database) -> None:
     st.title("Trends", anchor=False)
-    known = read(database, trends.choices)
+    known = data.resting(database, read(database, trends.choices_rest_on), trends.choices)
     if not known.targets:
         empty.nothing_evaluated(database)
         return

@@ -97,6 +97,14 @@ def choices(reads: Reads) -> Choices:
     )
 
 
+def choices_rest_on(reads: Reads) -> tuple[Any, ...]:
+    """What ``choices`` rests on: equal values mean that it gives the same."""
+    machines = reads.execute(select(MACHINE.c.id).order_by(MACHINE.c.id)).scalars().all()
+    runs = reads.execute(select(func.count(), func.max(RUN.c.id))).one()
+    numbers = reads.execute(select(func.max(SUMMARY.c.id))).scalar()
+    return *runs, numbers, *((one, *newest.rests_on(reads, one, unfinished=True)) for one in machines)
+
+
 def recorded(
     reads: Connection, scope: Scope, metrics: Sequence[str]
 ) -> tuple[tuple[Point, ...], pd.DataFrame]:

@@ -279,3 +279,26 @@ def test_what_trends_rest_on_changes_whenever_what_is_recorded_does(
 )
 def test_a_metric_is_measured_by_its_probe(metric: str, probe: tuple[str, str | None]) -> None:
     assert history.probe_of(metric) == probe
+
+
+def test_what_trends_offers_rests_on_what_changes_with_it(tmp_path: Path) -> None:
+    path = seed.write(tmp_path / "t.db", [(MadeRun("2.13.0+cpu", 1, replicas=1), [seed.POINTWISE])])
+    store = Store(str(path))
+    seen: list[tuple[str, object, trends.Choices]] = []
+
+    def look(after: str) -> None:
+        with open_reader(str(path)).connect() as reads:
+            seen.append((after, trends.choices_rest_on(reads), trends.choices(reads)))
+
+    look("nothing")
+    for number, machine in ((2, "machine-1"), (3, "another")):
+        run = MadeRun("2.14.1+cpu", number, replicas=1, machine=machine)
+        for record in run.records([seed.MATMUL]):
+            store.write(record)
+            look(record["type"])
+    store.close()
+    for (_, rests, offered), (_, then, later) in pairwise(seen):
+        assert rests != then or offered == later
+    # A page is looked at while a run goes on, which writes little else than probes.
+    probes = [rests == then for (_, rests, _), (after, then, _) in pairwise(seen) if after == "probe"]
+    assert probes.count(True) > len(probes) / 2
