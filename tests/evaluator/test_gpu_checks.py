@@ -95,6 +95,10 @@ ONE = Made("body", frozenset({"a"}))
         ({"k": Made("body")}, {"k": ONE}, [True, True, False], "cache has no machine code"),
         ({"k": ONE}, {"k": Made("body", unbuilt="too much shared memory")}, [True, True, False], "too much"),
         ({"k": ONE}, {"k": Made("body")}, [True, True, False], "nothing is recorded"),
+        # With no name in common nothing was compared; and with no kernel at all nothing had to be.
+        ({"k": ONE}, {"m": ONE}, [False, False, False], ""),
+        ({}, {"k": ONE}, [False, False, False], ""),
+        ({}, {}, [True], ""),
     ],
 )
 def test_names_bodies_and_machine_code_are_checks_of_their_own(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -24,21 +25,21 @@ def like_against_like(stage: Stage) -> None:
     out = torch.empty_like(a)
     multiply = partial(torch.mm, a, b, out=out)
     timer = DeviceTimer(CudaDevice())
-    clock_ramp(stage, timer, multiply)
+    stage.part("the clock's ramp", partial(clock_ramp, stage, timer, multiply))
     with torch.inference_mode():
-        against_timer(stage, timer, multiply)
-        against_do_bench(stage, timer, multiply)
-        against_replay(stage, timer, multiply)
-    known_sleep(stage, timer)
-    full_queue(stage)
+        stage.part("Timer", partial(against_timer, stage, timer, multiply))
+        stage.part("do_bench", partial(against_do_bench, stage, timer, multiply))
+        stage.part("do_bench_cudagraph", partial(against_replay, stage, timer, multiply))
+    stage.part("a known sleep", partial(known_sleep, stage, timer))
+    stage.part("a full queue", partial(full_queue, stage))
 
 
-def batch(call: object, calls: int) -> None:
+def batch(call: Callable[[], None], calls: int) -> None:
     for _ in range(calls):
-        call()  # type: ignore[operator]
+        call()
 
 
-def clock_ramp(stage: Stage, timer: DeviceTimer, call: object) -> None:
+def clock_ramp(stage: Stage, timer: DeviceTimer, call: Callable[[], None]) -> None:
     """Batches from the first call on: the clock rises with load, which is what the warm-up is for."""
     times = []
     begun = time.perf_counter()
@@ -55,7 +56,7 @@ def clock_ramp(stage: Stage, timer: DeviceTimer, call: object) -> None:
     stage.number("furthest batch after 300 ms, as part of the median", worst)
 
 
-def against_timer(stage: Stage, timer: DeviceTimer, call: object) -> None:
+def against_timer(stage: Stage, timer: DeviceTimer, call: Callable[[], None]) -> None:
     from torch.utils.benchmark import Timer
 
     ours = statistics.median(timer.batch(partial(batch, call, CALLS)).wall_s / CALLS for _ in range(ROUNDS))
@@ -63,16 +64,17 @@ def against_timer(stage: Stage, timer: DeviceTimer, call: object) -> None:
     stage.near("wall time of a product, torch.utils.benchmark.Timer", ours * 1e3, theirs * 1e3)
 
 
-def against_do_bench(stage: Stage, timer: DeviceTimer, call: object) -> None:
+def against_do_bench(stage: Stage, timer: DeviceTimer, call: Callable[[], None]) -> None:
     from triton.testing import do_bench
 
     flush = Flush()
-    ours = statistics.median(timer.each([call] * CALLS, flush) for _ in range(ROUNDS))  # type: ignore[list-item]
+    calls: list[Callable[[], None]] = [call] * CALLS
+    ours = statistics.median(timer.each(calls, flush).stream_s / CALLS for _ in range(ROUNDS))
     theirs = do_bench(call, warmup=100, rep=300, return_mode="mean")
     stage.near("device time with a flushed L2, triton.testing.do_bench", ours * 1e3, theirs)
 
 
-def against_replay(stage: Stage, timer: DeviceTimer, call: object) -> None:
+def against_replay(stage: Stage, timer: DeviceTimer, call: Callable[[], None]) -> None:
     from triton.testing import do_bench_cudagraph
 
     side = torch.cuda.Stream()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import statistics
 import time
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import torch
 
-from tests.gpu.harness import Stage, request, results, served, values
+from tests.gpu.harness import Stage, described, probed, request, served, values
 from tests.gpu.made import compared, recorded
 from tests.gpu.walking import walked
 
@@ -18,25 +19,37 @@ TWELVE = (
     "normalisation.rms_norm_residual", "normalisation.group_norm", "matmul.gated_feed_forward",
     "conv.conv_bn", "attention.rotary", "embedding.bag", "mutation.input_in_place", "training.mlp_step",
 )  # fmt: skip
+TRAINING = "training.mlp_step"
 PAIRS = 3
 # Of stage 3's time.
-REAL_S, GENERATED_S = 60.0, 50.0
+MADE_S = 75.0
 
 
 def kernels(stage: Stage) -> None:
     """Four eager kernels become one; and what is generated for an H200 without it is what a card of its kind gets."""
-    fused(stage)
     capability = torch.cuda.get_device_capability()
     name = torch.cuda.get_device_name()
     if "H200" not in name:
         stage.number("codegen:h200 against the card", f"left out: this is a {name}, {capability}")
-        return
-    with served(stage.folder) as server:
-        here = walked(stage, server, TWELVE, ends=time.monotonic() + REAL_S)
-    there = recorded(
-        stage.evaluate(*here, "--max-buckets", "1", "--target", "codegen:h200", limit_s=GENERATED_S)
+    else:
+        stage.part("codegen:h200 against the card", partial(against_the_card, stage))
+    stage.part("fusion", partial(fused, stage))
+
+
+def against_the_card(stage: Stage) -> None:
+    # Side by side: the one waits for the card and the other never touches it, and neither is timed.
+    ends = time.monotonic() + MADE_S
+    with ThreadPoolExecutor(1) as beside, served(stage.folder) as server:
+        run = beside.submit(
+            stage.evaluate, *TWELVE, "--max-buckets", "1", "--target", "codegen:h200", limit_s=MADE_S
+        )
+        here = walked(stage, server, TWELVE, ends)
+        there = recorded(run.result())
+    stage.check(
+        "all of the twelve were walked",
+        set(here) == set(there) == set(TWELVE),
+        [sorted(set(TWELVE) - set(one)) for one in (here, there)],
     )
-    stage.check("all of the twelve were walked", set(here) == set(there) == set(TWELVE), sorted(here))
     for workload in sorted(set(here) & set(there)):
         for one in compared(workload, here[workload], there[workload]):
             stage.check(one.what, one.good, one.value)
@@ -58,7 +71,12 @@ def fused(stage: Stage) -> None:
             torch.cuda.synchronize()
         # Copies and sets are no kernels, and run by other names.
         events = [one for one in profile.events() if one.device_type == torch.autograd.DeviceType.CUDA]
-        counted[side] = [one.name for one in events if not one.name.startswith(("Memcpy", "Memset"))]
+        counted[side] = [
+            one.name
+            for one in events
+            # Nor are regions that the host named, which the profiler draws on the device too.
+            if not one.name.startswith(("Memcpy", "Memset")) and not one.is_user_annotation
+        ]
     stage.check("silu(x + y) * (x - y): four kernels in eager", len(counted["eager"]) == 4, counted["eager"])
     stage.check("and one compiled", len(counted["compiled"]) == 1, counted["compiled"])
 
@@ -68,24 +86,22 @@ def cold_threads(stage: Stage) -> None:
     measured: dict[str, list[float]] = {"cold": [], "cold_serial": []}
     ready = []
     with served(stage.folder) as server:
+        bucket = described(server)[TRAINING]["buckets"][0]["name"]
+        begun = time.monotonic()
         for pair in range(PAIRS):
+            if pair and stage.left() < 1.5 * (time.monotonic() - begun) / pair:
+                break
             for cache in measured:
-                asked = request(
-                    stage.folder, "training.mlp_step", _first(server), probe="compile", cache=cache
-                )
+                asked = request(stage.folder, TRAINING, bucket, probe="compile", cache=cache)
                 asked["cache_dir"] = str(stage.folder / f"caches-{pair}-{cache}")
-                (found,) = results(server.probe(asked, 120))
-                measured[cache] += values([found], f"compile.{cache}_s")
-                ready.append(found["facts"]["compile_pool"])
-                if cache == "cold":
-                    stage.number(f"cold {pair}", {one["metric"]: one["value"] for one in found["samples"]})
-    stage.number("seconds", measured)
-    stage.number("compile pools", ready)
-    stage.check("every cold compile was measured", all(len(of) == PAIRS for of in measured.values()))
-    spread = {cache: statistics.pstdev(of) / statistics.fmean(of) for cache, of in measured.items()}
+                for found in probed(stage, server, f"{cache} compile {pair}", asked):
+                    measured[cache] += values([found], f"compile.{cache}_s")
+                    ready.append(found["facts"]["compile_pool"])
+                    if cache == "cold":
+                        samples = {one["metric"]: one["value"] for one in found["samples"]}
+                        stage.number(f"cold {pair}", samples)
+            stage.number("seconds", measured)
+            stage.number("compile pools", ready)
+    stage.check("cold compiles were measured, and serial ones", all(measured.values()), measured)
+    spread = {cache: statistics.pstdev(of) / statistics.fmean(of) for cache, of in measured.items() if of}
     stage.number("spread as part of the mean", spread)
-
-
-def _first(server: Any) -> str:
-    described = {one["name"]: one for one in server.describe([], True, "cuda").workloads}
-    return str(described["training.mlp_step"]["buckets"][0]["name"])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
+import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +18,7 @@ from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 Record = dict[str, Any]
+TARGET = "cuda"
 # For an interrupted run to write what it has.
 _LAST_WORDS_S = 8.0
 
@@ -30,11 +34,26 @@ class Check:
 
 @dataclass
 class Stage:
-    """A running stage. Its checks and numbers are kept as they come, so that a stage that is cut off tells them too."""
+    """A running stage. Its checks and numbers are kept as they come, so that a stage that is cut off tells them too.
+
+    ``ends``: when it is cut off, by ``time.monotonic``.
+    """
 
     folder: Path
     tell: Callable[[Record], None]
+    ends: float = math.inf
     checks: list[Check] = field(default_factory=list)
+
+    def left(self) -> float:
+        """Seconds until it is cut off, less what telling the rest takes."""
+        return self.ends - time.monotonic() - _LAST_WORDS_S
+
+    def part(self, what: str, run: Callable[[], None]) -> None:
+        """Run a part of the stage. One that breaks is a check that does not hold, and those after it run."""
+        try:
+            run()
+        except Exception:  # noqa: BLE001 - whatever a part meets on a machine that nobody has tried
+            self.check(f"{what}: it ran to its end", False, traceback.format_exc()[-1500:])
 
     def check(self, what: str, good: bool, value: Any = None) -> None:
         """Note whether something holds; a stage goes on where it does not."""
@@ -56,10 +75,15 @@ class Stage:
         A run that comes to no end within ``limit_s`` is interrupted, as by Ctrl-C: what it has recorded by then is given,
         and a check says that it is not all.
         """
+        limit_s = min(limit_s, self.left() - _LAST_WORDS_S)
+        if limit_s <= 0:
+            self.check(f"{' '.join(arguments)}: there was time for it", False)
+            return []
         path = self.folder / f"records-{len(list(self.folder.glob('records-*')))}.jsonl"
         command = [sys.executable, "-m", "evaluator", "run", "--records", str(path), *arguments]
         if "--target" not in arguments:
-            command += ["--target", "cuda", "--no-chrome-traces"]
+            command += ["--target", TARGET]
+            command += [] if "--chrome-traces" in arguments else ["--no-chrome-traces"]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_paths()), **variables}
         with subprocess.Popen(
             command, cwd=self.folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -119,11 +143,18 @@ def values(of: Iterable[Record], metric: str) -> list[float]:
 
 @contextmanager
 def served(folder: Path) -> Iterator[Any]:
-    """A process server of this interpreter."""
+    """A process server of this interpreter, with the toolchain folder that its runs have."""
     from evaluator.control.server_client import Server
+    from evaluator.environments import toolchain_folder
 
-    with Server(Path(sys.executable), folder / "temporary", folder / "server.log") as server:
+    python = Path(sys.executable)
+    with Server(python, toolchain_folder(python), folder / "server.log") as server:
         yield server
+
+
+def described(server: Any, sources: Iterable[str] = (), packs: bool = True) -> dict[str, Record]:
+    """What the server describes, by name. It takes seconds: ask once."""
+    return {one["name"]: one for one in server.describe(list(sources), packs, TARGET).workloads}
 
 
 def request(folder: Path, workload: str, bucket: str, **more: Any) -> Record:
@@ -133,13 +164,22 @@ def request(folder: Path, workload: str, bucket: str, **more: Any) -> Record:
         "packs": True,
         "workload": workload,
         "variant": "default",
-        "target": "cuda",
+        "target": TARGET,
         "buckets": [bucket],
         "seed": 0,
-        "limits": {"time_s": 120, "memory_mb": 60000},
+        "limits": {"time_s": 60, "memory_mb": 60000},
         "log": str(folder / "child.log"),
         **more,
     }
+
+
+def probed(stage: Stage, server: Any, what: str, asked: Record) -> list[Record]:
+    """The results of a probe. Where one is not ok that is a check of the stage that does not hold, and there are none."""
+    try:
+        return results(server.probe(asked, 60))
+    except RuntimeError as error:
+        stage.check(f"{what}: ok", False, str(error))
+        return []
 
 
 def results(answers: Iterable[Record]) -> list[Record]:

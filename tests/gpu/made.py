@@ -63,11 +63,17 @@ def compared(workload: str, here: Kernels, there: Kernels) -> list[Check]:
     checks = [
         Check(f"{workload}: kernels by name", here.keys() == there.keys(), [sorted(here), sorted(there)])
     ]
+    if not here and not there:
+        # All of it is a library's: there is nothing more to hold against one another.
+        return checks
     both = sorted(here.keys() & there.keys())
     other = [name for name in both if here[name].body != there[name].body]
-    checks.append(Check(f"{workload}: bodies of {len(both)} kernels of one name", not other, other))
+    checks.append(
+        Check(f"{workload}: bodies of {len(both)} kernels of one name", bool(both) and not other, other)
+    )
     unlike = {name: why for name in both if (why := _unlike(here[name], there[name])) is not None}
-    checks.append(Check(f"{workload}: machine code of {len(both)} kernels of one name", not unlike, unlike))
+    good = bool(both) and not unlike
+    checks.append(Check(f"{workload}: machine code of {len(both)} kernels of one name", good, unlike))
     return checks
 
 

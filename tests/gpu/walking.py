@@ -8,19 +8,19 @@ from typing import Any
 
 from evaluator.trace.evidence import Segment, walk_evidence
 from evaluator.trace.log import read_log
-from tests.gpu.harness import Stage, request, results
+from tests.gpu.harness import Stage, described, request, results
 from tests.gpu.made import Kernels, triton_kernels, with_binaries
 
 
 def walked(stage: Stage, server: Any, workloads: Iterable[str], ends: float) -> dict[str, Kernels]:
     """Triton kernels of each workload's first bucket, from one traced walk on the card; only those whose walk was begun
     before ``ends`` (``time.monotonic``). A walk that failed is a check of the stage, and the others go on."""
-    described = {one["name"]: one for one in server.describe([], True, "cuda").workloads}
+    known = described(server)
     found: dict[str, Kernels] = {}
     for name in workloads:
         if time.monotonic() > ends:
             break
-        bucket = described[name]["buckets"][0]["name"]
+        bucket = known[name]["buckets"][0]["name"]
         traces = stage.folder / f"trace-{name}"
         asked = request(stage.folder, name, bucket, probe="walk", trace_dir=str(traces))
         caches = stage.folder / f"caches-{name}"
