@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -126,14 +126,15 @@ def float64_arithmetic(device: str) -> Iterator[Coarsest]:
 
 
 @contextmanager
-def widened_state(fn: Any) -> Iterator[None]:
-    """Inside, every tensor that a freshly built module or callable holds is wide.
+def widened_state(fn: Any, besides: Iterable[tuple[str, Any]] = ()) -> Iterator[None]:
+    """Inside, every tensor that a freshly built module or callable holds is wide, and every one that is ``besides``
+    held in its file.
 
     The cast is in place: the tensor objects stay, so ties, and an optimizer's hold on its parameters, do too.
     What was there is put back, since a build that hands out tensors it keeps is not fresh, and the compiled run
     must not meet a float64 one. Raises ReferenceUnavailable where two tensors share memory, which a cast ends.
     """
-    owned = owned_tensors(fn)
+    owned = owned_tensors(fn, besides)
     tensors = {**owned.parameters, **owned.buffers}
     _refuse_shared(list(tensors.items()))
     for name, tensor in tensors.items():
@@ -180,9 +181,11 @@ def not_float64(eager: Snapshot, reference: Snapshot) -> str | None:
     return None
 
 
-def coarsest_dtype(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def coarsest_dtype(
+    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], besides: Iterable[tuple[str, Any]] = ()
+) -> str:
     """The coarsest float dtype among the tensors a workload holds and is given; float64 if it has none."""
-    owned, coarsest = owned_tensors(fn), Coarsest()
+    owned, coarsest = owned_tensors(fn, besides), Coarsest()
     given = [*flatten(args).tensors(), *flatten(kwargs).tensors()]
     for tensor in [*owned.parameters.values(), *owned.buffers.values(), *(tensor for _, tensor in given)]:
         coarsest.saw(tensor.dtype)

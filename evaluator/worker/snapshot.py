@@ -16,15 +16,16 @@ import torch
 
 from evaluator.worker.aliasing import find_aliases
 from evaluator.worker.calling import Outcome
+from evaluator.worker.file_state import FileState
 from evaluator.worker.owned import Owned, owned_tensors
-from evaluator.worker.trees import Leaf, flatten
+from evaluator.worker.trees import Leaf, flatten, is_array
 from evaluator.worker.values import Value, copy_leaf, plain, same_elements, same_value
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """What a call left. ``outputs`` are always compared; ``inputs`` (as they are after the call), ``state``
-    (parameters and buffers by name) and ``gradients`` as far as one side changed them.
+    (what `Owned` and the file's own state hold, by name) and ``gradients`` as far as one side changed them.
 
     ``aliases`` are pairs (output leaf, what shares its memory: an input, a parameter, or an earlier output);
     ``changed`` are the paths of inputs and state that the call wrote; ``generators`` those random generators
@@ -58,11 +59,18 @@ class Before:
 
 
 class Watch:
-    """Takes the snapshots of one pass over one built workload, and keeps its state's last known values."""
+    """Takes the snapshots of one pass over one built workload, and keeps its state's last known values.
 
-    def __init__(self, fn: Any) -> None:
+    ``besides`` is the state of its own file, if it has any.
+    """
+
+    def __init__(self, fn: Any, besides: FileState | None = None) -> None:
         self._fn = fn
-        self._state = {path: copy_leaf(leaf) for path, leaf in _state_leaves(owned_tensors(fn)).items()}
+        self._besides = besides
+        self._state = {path: copy_leaf(leaf) for path, leaf in _state_leaves(self._owned()).items()}
+
+    def _owned(self) -> Owned:
+        return owned_tensors(self._fn, () if self._besides is None else self._besides.named())
 
     def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Before:
         """To be taken right before the call."""
@@ -88,7 +96,7 @@ class Watch:
             or versions.get(path) != before.versions.get(path)
             or not same_value(before.inputs[path], inputs[path])
         }
-        owned = owned_tensors(self._fn)
+        owned = self._owned()
         changed |= self._refresh(owned)
         return Snapshot(
             structure=tree.structure,
@@ -145,7 +153,11 @@ def _input_leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Le
 def _state_leaves(owned: Owned) -> dict[str, Leaf]:
     named = {**owned.parameters, **owned.buffers}
     trees = (flatten(tensor, f"state.{name}") for name, tensor in named.items())
-    return {leaf.path: leaf for tree in trees for leaf in tree.leaves}
+    values = {
+        f"state.{name}": Leaf(f"state.{name}", "array" if is_array(value) else "scalar", value)
+        for name, value in owned.values.items()
+    }
+    return {**values, **{leaf.path: leaf for tree in trees for leaf in tree.leaves}}
 
 
 def _versions(leaves: Iterable[Leaf]) -> dict[str, int]:
@@ -158,6 +170,8 @@ def _versions(leaves: Iterable[Leaf]) -> dict[str, int]:
 
 
 def _unchanged(known: Value, leaf: Leaf) -> bool:
+    if leaf.kind == known.kind == "scalar" and leaf.value is known.value:
+        return True
     if leaf.kind != "tensor" or known.kind != "tensor":
         return same_value(known, copy_leaf(leaf))
     dense = plain(leaf.value)

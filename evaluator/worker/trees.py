@@ -173,9 +173,9 @@ class _Walk:
                 structure if whole else structure + self._opaque(path, value, "it may hold more than tensors")
             )
         if not whole:
-            reason = "an object of a type that can't be opened"
+            reason = f"an object of type {type_name(value)} can't be opened"
         elif library:
-            reason = "a library's object without tensors"
+            reason = f"a library's object without tensors, of type {type_name(value)}"
         elif len(found) > MAX_PLAIN:
             reason = f"it holds {len(found)} plain values"
         else:

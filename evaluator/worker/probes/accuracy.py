@@ -1,8 +1,9 @@
 """The accuracy probe: what compiled calls return against what eager calls return, call by call.
 
-Each pass builds the workload anew and visits the buckets in order, with fresh inputs from the same seed before
-each call: eager; eager again, for its own noise; float64; compiled. Where a random generator moved in eager the
-compiled pass runs once more with Inductor told to draw as eager does. One bucket's failure leaves the others.
+Each pass builds the workload anew, beside what the first build left at the top of its file, and visits the buckets in
+order, with fresh inputs from the same seed before each call: eager; eager again, for its own noise; float64; compiled.
+Where a random generator moved in eager the compiled pass runs once more with Inductor told to draw as eager does. One
+bucket's failure leaves the others.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from evaluator.worker.calling import Outcome
 from evaluator.worker.closeness import coarser
 from evaluator.worker.compare import ComparedCall, Noise, repeat_noise
 from evaluator.worker.errors import describe_error
+from evaluator.worker.file_state import FileState
 from evaluator.worker.reference import (
     ReferenceUnavailable,
     cast_inputs,
@@ -37,27 +39,28 @@ def run(session: ProbeSession) -> None:
     try:
         session.stage("build")
         built = session.build()
+        state = FileState(session.workload)
     except WORKLOAD_ERRORS as error:
         for visit in visits:
             session.failure(visit.bucket, error, "build")
         return
-    _eager(session, built, visits)
+    _eager(session, built, state, visits)
     del built
-    _repeat(session, visits)
-    _reference(session, visits)
-    _compiled(session, visits)
-    _fallback_random(session, [visit for visit in visits if visit.random])
+    _repeat(session, state, visits)
+    _reference(session, state, visits)
+    _compiled(session, state, visits)
+    _fallback_random(session, state, [visit for visit in visits if visit.random])
 
 
-def _eager(session: ProbeSession, built: Any, visits: list[Visit]) -> None:
-    watch = Watch(built)
+def _eager(session: ProbeSession, built: Any, state: FileState, visits: list[Visit]) -> None:
+    watch = Watch(built, state)
     for visit in visits:
         stage = "inputs"
         try:
             for _ in range(session.calls):
                 stage = "inputs"
                 args, kwargs = _inputs(session, visit)
-                visit.coarsest = coarser(visit.coarsest, coarsest_dtype(built, args, kwargs))
+                visit.coarsest = coarser(visit.coarsest, coarsest_dtype(built, args, kwargs, state.named()))
                 stage = "eager"
                 session.stage(stage, visit.bucket)
                 snapshot, outcome = _call(session, built, watch, args, kwargs)
@@ -67,15 +70,15 @@ def _eager(session: ProbeSession, built: Any, visits: list[Visit]) -> None:
             visit.eager_failure = Failure(stage, error)
 
 
-def _repeat(session: ProbeSession, visits: list[Visit]) -> None:
+def _repeat(session: ProbeSession, state: FileState, visits: list[Visit]) -> None:
     """Eager again, compared at once: what it can't repeat can't be held against the compiled run."""
     try:
         session.stage("build")
-        built = session.build()
+        built = _built(session, state)
     except WORKLOAD_ERRORS:
         # The compiled pass builds too, and reports what it meets.
         return
-    watch = Watch(built)
+    watch = Watch(built, state)
     for visit in visits:
         for snapshot in visit.eager:
             try:
@@ -89,13 +92,13 @@ def _repeat(session: ProbeSession, visits: list[Visit]) -> None:
             visit.noise.append(repeat_noise(snapshot, again, visit.rules(session)))
 
 
-def _reference(session: ProbeSession, visits: list[Visit]) -> None:
+def _reference(session: ProbeSession, state: FileState, visits: list[Visit]) -> None:
     """The float64 run, as far as it goes; a bucket it can't do says why and is judged by eager."""
     try:
         session.stage("build")
-        built = session.build()
-        with widened_state(built):
-            watch = Watch(built)
+        built = _built(session, state)
+        with widened_state(built, state.named()):
+            watch = Watch(built, state)
             for visit in visits:
                 _visit_reference(session, visit, built, watch)
     except WORKLOAD_ERRORS as error:
@@ -118,27 +121,27 @@ def _visit_reference(session: ProbeSession, visit: Visit, built: Any, watch: Wat
         visit.reference.append(found)
 
 
-def _compiled(session: ProbeSession, visits: list[Visit]) -> None:
+def _compiled(session: ProbeSession, state: FileState, visits: list[Visit]) -> None:
     try:
         session.stage("build")
-        built = session.build()
+        built = _built(session, state)
         compiled = session.compile(built)
     except WORKLOAD_ERRORS as error:
         for visit in visits:
             session.failure(visit.bucket, error, "build")
         return
-    watch = Watch(built)
+    watch = Watch(built, state)
     for position, visit in enumerate(visits):
         visit.accuracy, visit.failure = _visit_compiled(session, visit, compiled, watch)
         if position == 0 and visit.eager and visit.failure is None:
-            visit.accuracy.differences += _contamination(session, visit)
+            visit.accuracy.differences += _contamination(session, state, visit)
         # A bucket with a second series to come waits for it; every other is safe before the next may end us.
         if not visit.random:
             report(session, visit)
             visit.release()
 
 
-def _fallback_random(session: ProbeSession, visits: list[Visit]) -> None:
+def _fallback_random(session: ProbeSession, state: FileState, visits: list[Visit]) -> None:
     """The compiled pass once more, drawing random numbers as eager does, for the buckets that draw any."""
     if not visits:
         return
@@ -147,8 +150,8 @@ def _fallback_random(session: ProbeSession, visits: list[Visit]) -> None:
     with inductor_config.patch(fallback_random=True):
         try:
             session.stage("build")
-            built = session.build()
-            compiled, watch = session.compile(built), Watch(built)
+            built = _built(session, state)
+            compiled, watch = session.compile(built), Watch(built, state)
         except WORKLOAD_ERRORS as error:
             for visit in visits:
                 report(session, visit, {"verdict": None, "reason": Failure("build", error).said()})
@@ -195,13 +198,14 @@ def _judge(accuracy: BucketAccuracy, call: ComparedCall) -> None:
         raise Unreadable(f"the outputs could not be compared: {type(error).__name__}: {error}") from error
 
 
-def _contamination(session: ProbeSession, visit: Visit) -> list[Difference]:
+def _contamination(session: ProbeSession, state: FileState, visit: Visit) -> list[Difference]:
     """Eager once more, after a compile in this process: it must still give what it gave before."""
     if not visit.noise or not all(noise.identical for noise in visit.noise):
         return []
+    compiled = FileState(session.workload)
     try:
-        built = session.build()
-        watch = Watch(built)
+        built = _built(session, state)
+        watch = Watch(built, state)
         for call, snapshot in enumerate(visit.eager):
             args, kwargs = _inputs(session, visit)
             session.stage("eager", visit.bucket)
@@ -212,6 +216,9 @@ def _contamination(session: ProbeSession, visit: Visit) -> list[Difference]:
                 return [_contaminated(after)]
     except WORKLOAD_ERRORS as error:
         return [_contaminated(f"raised {describe_error(error)['type']}")]
+    finally:
+        # The compiled pass goes on with the next bucket.
+        compiled.restore()
     return []
 
 
@@ -222,6 +229,12 @@ def _contaminated(after: str) -> Difference:
         "eager": "before compiling",
         "compiled": f"after: {after}",
     }
+
+
+def _built(session: ProbeSession, state: FileState) -> Any:
+    """A fresh build, beside what the first one left in its file."""
+    state.restore()
+    return session.build()
 
 
 def _call(
