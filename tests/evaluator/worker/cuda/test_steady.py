@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
+from evaluator.worker.intervals import Interval, Timer
 from evaluator.worker.protocol import Sample
 from evaluator.worker.rounds import Qualities, Rounds
 from evaluator.worker.sides import Side
@@ -38,6 +40,9 @@ class Program:
 
     def ready(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
+
+    def batch(self, timer: Timer, inputs: Sequence[Any]) -> Interval:
+        return timer.batch(partial(self.submit, inputs), self.streams)
 
     def submit(self, inputs: Sequence[Any]) -> None:
         for _ in inputs:
