@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from evaluator.ab.changed_graph import ChangedGraph, NoGraph
+from evaluator.carried import LEAVES, carried, entries, registry
 from evaluator.errors import UserError
 from evaluator.printable import printable
-from evaluator.reproduction import OURS, PLAIN_VARIANT, registers_itself
+from evaluator.reproduction import PLAIN_VARIANT
 from evaluator.verdicts.words import is_codegen
 
-_REPOSITORY: Final = Path(__file__).resolve().parents[2]
 # What the script carries, as it stands here. They need the standard library, and those in `worker` torch.
 _CARRIED: Final = (
     "evaluator/ab/driver.py",
@@ -25,11 +24,14 @@ _CARRIED: Final = (
     "evaluator/trace/kernels.py",
     "evaluator/trace/normalise.py",
     "evaluator/verdicts/ratio.py",
+    *LEAVES,
+    "evaluator/worker/repro_backward.py",
     "evaluator/worker/repro_float64.py",
+    "evaluator/worker/repro_leaves.py",
+    "evaluator/worker/repro_trace.py",
     "evaluator/worker/repro.py",
     "evaluator/worker/ab_measure.py",
 )
-_PACKAGES: Final = ("evaluator", "evaluator/ab", "evaluator/trace", "evaluator/verdicts", "evaluator/worker")
 _NEVER_RAN: Final = "nothing was run for a card that is not there, so there is nothing to time: `compare` and Why show its code"
 _SAME_CELL: Final = ("workload", "bucket", "variant", "target")
 
@@ -109,9 +111,6 @@ def ab_script(
         "precision": candidate["precision"]["set"],
         **({} if isinstance(graph, ChangedGraph) else _workload_spec(candidate)),
     }
-    carried = {f"{package}/__init__.py": "" for package in _PACKAGES}
-    for path in (*_CARRIED, f"evaluator/worker/{child}.py"):
-        carried[path] = (_REPOSITORY / path).read_text()
     return _SCRIPT.format(
         title=_documentation(f"A/B of {title}."),
         what=_documentation(_what(graph)),
@@ -121,7 +120,7 @@ def ab_script(
         arguments="".join(f" --{role} PYTHON" for role, side in sides.items() if side["interpreter"] is None),
         subject=_literals("SUBJECT", subject),
         spec=json.dumps(spec, indent=1, sort_keys=True),
-        carried=_entries(carried),
+        carried=entries(carried((*_CARRIED, f"evaluator/worker/{child}.py"))),
     )
 
 
@@ -167,7 +166,7 @@ def _workload(document: Mapping[str, Any]) -> dict[str, str]:
         raise UserError(
             f"evaluation {document['id']} kept no source of {_name(document)}, so there is nothing to run"
         )
-    return {"workload.py": source}
+    return {**registry(source), "workload.py": source}
 
 
 def _workload_spec(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -216,7 +215,6 @@ def _needs(document: Mapping[str, Any], graph: ChangedGraph | NoGraph) -> str:
     also = ""
     if isinstance(graph, NoGraph):
         also = "".join(f" and {name}" for name in document["libraries"])
-        also += OURS if registers_itself(document["workload"]["source"]) else ""
     return f"Needs two interpreters with torch{also}, and any Python from 3.10 on to run it:\n"
 
 
@@ -229,20 +227,7 @@ def _first_line(text: Any) -> str:
 
 
 def _literals(name: str, files: Mapping[str, str]) -> str:
-    return f"{name} = {{\n{_entries(files)}\n}}"
-
-
-def _entries(files: Mapping[str, str]) -> str:
-    return "\n".join(f"{name!r}: {_literal(text)}," for name, text in files.items())
-
-
-def _literal(text: str) -> str:
-    """A text as a Python literal that a person can read where that is possible."""
-    if not text:
-        return '""'
-    if "'''" in text or text.endswith(("'", "\\")) or "\r" in text:
-        return "(\n" + "\n".join(repr(line) for line in text.splitlines(keepends=True)) + "\n)"
-    return f"r'''{text}'''"
+    return f"{name} = {{\n{entries(files)}\n}}"
 
 
 def _documentation(text: str) -> str:

@@ -27,7 +27,8 @@ from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, Stateles
 from torch.fx.traceback import preserve_node_meta
 
 from evaluator.worker import ab_measure
-from evaluator.worker.repro import repro_error, repro_figures, repro_precision, repro_tensors
+from evaluator.worker.repro import repro_error, repro_precision
+from evaluator.worker.repro_leaves import ReproCall, repro_figures, repro_leaves
 
 _SYMBOL: Final = re.compile(r"[su]\d+")
 
@@ -131,11 +132,11 @@ class GraphSession:
                 made.append(value)
         return made
 
-    def left(self, compiled: bool) -> list[torch.Tensor]:
+    def left(self, compiled: bool) -> ReproCall:
         """What one call leaves: its outputs, then its arguments, which it may have changed."""
         args = self.inputs()
         output = self.compiled(list(args)) if compiled else self.eager(*args)
-        return [tensor.detach().clone() for tensor in repro_tensors((output, args))]
+        return repro_leaves((output, args))
 
     def warm_ms(self) -> dict[str, float]:
         """Milliseconds of a warm call, compiled and eager; its inputs are made once."""

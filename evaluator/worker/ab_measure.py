@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import torch
 
-from evaluator.worker.repro import repro_events
+from evaluator.worker.repro_trace import repro_events
 
 # A batch: makes that many calls and returns the seconds they took, the device waited for.
 Batch = Callable[[int], float]

@@ -19,16 +19,10 @@ from typing import Any, Final
 import torch
 
 from evaluator.worker import ab_measure
-from evaluator.worker.repro import (
-    ReproSession,
-    repro_call,
-    repro_cotangents,
-    repro_figures,
-    repro_precision,
-    repro_roots,
-    repro_tensors,
-    repro_trace_facts,
-)
+from evaluator.worker.repro import ReproSession, repro_call, repro_precision
+from evaluator.worker.repro_backward import repro_cotangents, repro_roots
+from evaluator.worker.repro_leaves import repro_figures, repro_tensors
+from evaluator.worker.repro_trace import repro_trace_facts
 
 # Inputs that a call changes are made anew for each call of a round; this bounds their memory.
 _MOST_FRESH_SETS: Final = 32
@@ -40,7 +34,7 @@ def session_of(spec: dict[str, Any]) -> ReproSession:
     if spec["own_options"] and hasattr(source, "COMPILE"):
         spec = {**spec, "options": dict(source.COMPILE)}
     target = types.SimpleNamespace(name=spec["target"], device="cuda" if spec["target"] == "cuda" else "cpu")
-    return ReproSession(spec, source.build, source.inputs, target)
+    return ReproSession(spec, vars(source), target)
 
 
 def facts(spec: dict[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,8 @@ _MODULE_ATTRIBUTES: Final = frozenset(vars(torch.nn.Module())) - {"training"}
 
 _CONTAINERS: Final = (Mapping, list, tuple, set, frozenset, deque)
 _HOLDERS: Final = (types.FunctionType, types.MethodType, functools.partial, torch.optim.Optimizer)
+# What torch.compile notes on a module that it was given.
+_COMPILERS: Final = ("_is_torch_compile", "_torchdynamo_")
 
 
 @dataclass
@@ -144,7 +146,7 @@ def _unregistered(module: torch.nn.Module) -> Iterator[tuple[str, Any]]:
         if _is_internal(type(part)):
             continue
         for key, child in vars(part).items():
-            if key not in _MODULE_ATTRIBUTES:
+            if key not in _MODULE_ATTRIBUTES and not key.startswith(_COMPILERS):
                 yield f"{path}.{key}" if path else key, child
 
 

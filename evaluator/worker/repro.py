@@ -1,7 +1,8 @@
 """The part of a reproduction script that runs the workload and prints what happens beside what was recorded.
 
-`python -m evaluator repro` puts the text of this module and of `repro_float64` below the workload's own source, so
-they use torch and the standard library only, and every name of its own begins with ``repro_``: the workload's may be anything.
+`python -m evaluator repro` puts the text of this module and of the others called ``repro_*`` below the workload's own
+source, so every name of theirs begins with ``repro_``: the workload's may be anything. Beside torch and the standard
+library they use a few modules of this folder, which the script carries (`evaluator.reproduction` lists them).
 It repeats the calls of the accuracy probe and of the walk: every bucket up to the one in question, in order,
 fresh inputs from the seed before each call, a build of its own for each mode.
 """
@@ -9,24 +10,42 @@ fresh inputs from the seed before each call, a build of its own for each mode.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import inspect
-import json
 import math
-import pathlib
-import re
+import sys
 import types
 from typing import Any
 
 import torch
 
-from evaluator.worker.repro_float64 import repro_in_float64
+from evaluator.worker.file_state import FileState as ReproFileState
+from evaluator.worker.owned import Owned as ReproOwned
+from evaluator.worker.owned import owned_tensors as repro_owned
+from evaluator.worker.repro_backward import repro_backward
+from evaluator.worker.repro_float64 import repro_in_float64, repro_to_float64, repro_wide
+from evaluator.worker.repro_leaves import (
+    ReproCall,
+    repro_differences,
+    repro_figures,
+    repro_gradients,
+    repro_leaves,
+    repro_state,
+    repro_tensors,
+)
+from evaluator.worker.repro_trace import repro_trace_facts, repro_trace_size
+from evaluator.worker.trees import flatten as repro_flatten
+
+# Differences of leaves that are printed.
+REPRO_SHOWN = 10
 
 
-def repro_main(spec: dict[str, Any], build: Any, inputs: Any) -> None:
-    """Run eager, float64 and compiled over the buckets of ``spec`` and print facts of the last one."""
+def repro_main(spec: dict[str, Any], names: dict[str, Any]) -> None:
+    """Run eager, float64 and compiled over the buckets of ``spec`` and print facts of the last one.
+
+    ``names`` is what the workload's source defined.
+    """
     target = types.SimpleNamespace(name=spec["target"], device="cuda" if spec["target"] == "cuda" else "cpu")
-    session = ReproSession(spec, build, inputs, target)
+    session = ReproSession(spec, names, target)
     eager, eager_error = session.walk("eager")
     reference, reference_error = session.walk("float64")
     compiled, compiled_error = session.walk("compiled")
@@ -36,6 +55,7 @@ def repro_main(spec: dict[str, Any], build: Any, inputs: Any) -> None:
         print(f"float32 precision {spec['precision']}")
     facts = repro_trace_facts(spec["trace_dir"], session.start_of_last)
     recorded = spec["recorded"]
+    lost: list[str] = []
     rows = [
         (name, facts[name], recorded["facts"].get(name))
         for name in ("graphs", "break_events", "recompiles", "recompile_limit_hit")
@@ -57,7 +77,8 @@ def repro_main(spec: dict[str, Any], build: Any, inputs: Any) -> None:
         for name, value in figures.items():
             rows.append((name, value, (recorded["accuracy"] or {}).get(name)))
             repro_row(*rows[-1])
-    other = [name for name, here, there in rows if not repro_same(here, there)]
+        lost = repro_show_leaves(repro_differences(eager, compiled), recorded["failed"])
+    other = [*lost, *(name for name, here, there in rows if not repro_same(here, there))]
     # Of an error its presence is compared: its words hold paths and addresses.
     other += [name for name, here, there in errors if (here is None) != (there is None)]
     print(f"not as recorded: {', '.join(other)}" if other else "as recorded")
@@ -66,31 +87,51 @@ def repro_main(spec: dict[str, Any], build: Any, inputs: Any) -> None:
 class ReproSession:
     """The calls of one reproduction."""
 
-    def __init__(self, spec: dict[str, Any], build: Any, inputs: Any, target: Any) -> None:
+    def __init__(self, spec: dict[str, Any], names: dict[str, Any], target: Any) -> None:
         self.spec = spec
-        self.build = build
-        self.inputs = inputs
+        self.build, self.inputs = repro_parts(spec, names)
         self.target = target
         self.start_of_last = 0
+        # What stands at the top of the workload's file, as the first build left it.
+        self.file: ReproFileState | None = None
+        self.module = names["__name__"]
+        self.versions: dict[str, int] = {}
 
-    def walk(self, mode: str) -> tuple[list[list[torch.Tensor]], str | None]:
-        """Tensors that each call of the last bucket left (outputs, gradients, arguments, buffers), or the error."""
-        found: list[list[torch.Tensor]] = []
+    def walk(self, mode: str) -> tuple[list[ReproCall], str | None]:
+        """Leaves that each call of the last bucket left (outputs, gradients, arguments, state), or the error."""
+        found: list[ReproCall] = []
         try:
             repro_precision(self.spec["precision"])
             self.seed()
-            fn = repro_call(self.build, self.target)
-            if mode == "float64" and isinstance(fn, torch.nn.Module):
-                fn = fn.double()
+            fn = self.built()
             called = torch.compile(fn, **self.spec["options"]) if mode == "compiled" else fn
-            found = self.walk_with(fn, called, mode)
+            held = self.held(fn)
+            tensors = [*held.parameters.values(), *held.buffers.values()]
+            with repro_wide(tensors if mode == "float64" else []):
+                found = self.walk_with(fn, called, mode)
         except Exception as error:  # noqa: BLE001 - the error is what may be reproduced
             return found, repro_error(error)
         return found, None
 
-    def walk_with(self, fn: Any, called: Any, mode: str = "eager") -> list[list[torch.Tensor]]:
-        """Call ``called``, which is ``fn`` or made of it, over the buckets; the tensors of the last bucket's calls."""
+    def built(self) -> Any:
+        """A fresh build, beside what the first one left in its file."""
+        if self.file is not None:
+            self.file.restore()
+        fn = repro_call(self.build, self.target)
+        if self.file is None:
+            place = types.SimpleNamespace(module=self.module)
+            workload: Any = types.SimpleNamespace(place=place, build=self.build, inputs=self.inputs)
+            self.file = ReproFileState(workload)
+        return fn
+
+    def held(self, fn: Any) -> ReproOwned:
+        """What is state: of the module or function, and of its file."""
+        return repro_owned(fn, self.file.named() if self.file is not None else ())
+
+    def walk_with(self, fn: Any, called: Any, mode: str = "eager") -> list[ReproCall]:
+        """Call ``called``, which is ``fn`` or made of it, over the buckets; the leaves of the last bucket's calls."""
         found = []
+        self.versions = {name: one._version for name, one in self.held(fn).parameters.items()}
         for bucket in self.spec["buckets"]:
             last = bucket is self.spec["buckets"][-1]
             if last and mode == "compiled":
@@ -105,26 +146,51 @@ class ReproSession:
         torch.set_grad_enabled(True)
         torch.manual_seed(self.spec["seed"])
 
-    def call(self, fn: Any, called: Any, bucket: dict[str, Any], mode: str) -> list[torch.Tensor]:
+    def call(self, fn: Any, called: Any, bucket: dict[str, Any], mode: str) -> ReproCall:
         self.seed()
         args, kwargs = repro_call(self.inputs, dict(bucket["params"]), self.target)
         if mode == "float64":
             args, kwargs = repro_to_float64(args), repro_to_float64(kwargs)
         training = self.spec["training"]
-        parameters = dict(fn.named_parameters()) if isinstance(fn, torch.nn.Module) else {}
-        for parameter in parameters.values():
+        for parameter in self.held(fn).parameters.values():
             parameter.grad = None
-        keep = training or self.spec["grad"]
-        grad = contextlib.nullcontext() if keep else torch.no_grad()
+        grad = contextlib.nullcontext() if training or self.spec["grad"] else torch.no_grad()
         with grad, repro_in_float64() if mode == "float64" else contextlib.nullcontext():
             output = called(*args, **kwargs)
-            leaves = repro_tensors(output)
             if training:
-                repro_backward(leaves, self.spec["seed"])
-        left = [*leaves, *repro_tensors((args, kwargs))]
-        left += [p.grad for p in parameters.values() if p.grad is not None]
-        left += list(fn.buffers()) if isinstance(fn, torch.nn.Module) else []
-        return [tensor.detach().clone() for tensor in left]
+                repro_backward(repro_tensors(output), self.spec["seed"])
+        held = self.held(fn)
+        given = [*repro_flatten(args, "args").tensors(), *repro_flatten(kwargs, "kwargs").tensors()]
+        return {
+            **repro_leaves(output),
+            **repro_leaves(args, "args"),
+            **repro_leaves(kwargs, "kwargs"),
+            **repro_state(held, self.versions),
+            **repro_gradients(held, given),
+        }
+
+
+def repro_parts(spec: dict[str, Any], names: dict[str, Any]) -> tuple[Any, Any]:
+    """`build` and `inputs`, as the source defines them or registers them under the workload's name."""
+    registry = sys.modules.get("workloads.registry")
+    for one in registry.registrations() if registry is not None else ():
+        if one.name == spec["workload"] and one.workload is not None:
+            return one.workload.build, one.workload.inputs
+    return names["build"], names["inputs"]
+
+
+def repro_show_leaves(differences: dict[str, str], failed: dict[str, Any] | None) -> list[str]:
+    """Print in which leaves the calls differ, and the one that failed; its name if it does not differ here."""
+    for leaf, text in list(differences.items())[:REPRO_SHOWN]:
+        print(f"  leaf {leaf}: {text}")
+    if failed is None:
+        return []
+    repro_row(
+        "failed leaf",
+        f"{failed['leaf']} {'differs' if failed['leaf'] in differences else 'is the same'}",
+        failed["reason"],
+    )
+    return [] if failed["leaf"] in differences else [failed["leaf"]]
 
 
 def repro_precision(precision: str | None) -> None:
@@ -147,99 +213,6 @@ def repro_call(function: Any, *arguments: Any) -> Any:
         if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
     return function(*arguments[: len(required)])
-
-
-def repro_backward(leaves: list[torch.Tensor], seed: int) -> None:
-    """Backward from the scalar losses, or else from every float output with seeded cotangents of eighths."""
-    roots = repro_roots(leaves)
-    torch.autograd.backward(roots, repro_cotangents(roots, seed) or None)
-
-
-def repro_roots(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
-    """Where backward begins: the scalar losses, or else every output that needs a gradient."""
-    roots = [leaf for leaf in leaves if leaf.requires_grad]
-    return [leaf for leaf in roots if leaf.dim() == 0 and not leaf.is_complex()] or roots
-
-
-def repro_cotangents(roots: list[torch.Tensor], seed: int) -> list[torch.Tensor]:
-    """A seeded cotangent of eighths for each root; none where the roots are scalar losses, which need none."""
-    if all(leaf.dim() == 0 and not leaf.is_complex() for leaf in roots):
-        return []
-    cotangents = []
-    for index, leaf in enumerate(roots):
-        generator = torch.Generator().manual_seed(seed + index)
-        shape = (*leaf.shape, 2) if leaf.is_complex() else tuple(leaf.shape)
-        steps = torch.randint(1, 9, shape, generator=generator, dtype=torch.float64)
-        drawn = steps * (torch.randint(0, 2, shape, generator=generator, dtype=torch.float64) * 2 - 1) / 8
-        drawn = torch.view_as_complex(drawn) if leaf.is_complex() else drawn
-        cotangents.append(drawn.to(device=leaf.device, dtype=leaf.dtype))
-    return cotangents
-
-
-def repro_tensors(value: Any) -> list[torch.Tensor]:
-    """Tensors in an output of any kind, in order."""
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, dict):
-        return [leaf for item in value.values() for leaf in repro_tensors(item)]
-    if isinstance(value, (list, tuple)):
-        return [leaf for item in value for leaf in repro_tensors(item)]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return [leaf for f in dataclasses.fields(value) for leaf in repro_tensors(getattr(value, f.name))]
-    return []
-
-
-def repro_to_float64(value: Any) -> Any:
-    """The same tree with float tensors in float64 and complex ones in complex128."""
-    if isinstance(value, torch.Tensor):
-        if not (value.is_floating_point() or value.is_complex()):
-            return value
-        dtype = torch.complex128 if value.is_complex() else torch.float64
-        return value.detach().to(dtype).requires_grad_(value.requires_grad)
-    if isinstance(value, dict):
-        return {key: repro_to_float64(item) for key, item in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(repro_to_float64(item) for item in value)
-    return value
-
-
-def repro_figures(eager: Any, compiled: Any, reference: Any) -> dict[str, float | None]:
-    """max_abs and max_rel of compiled to eager, and both sides' worst RMSE to float64, over calls and leaves."""
-    found: dict[str, float | None] = {
-        "max_abs": None,
-        "max_rel": None,
-        "rmse_fp64": None,
-        "eager_rmse_fp64": None,
-    }
-
-    def worse(name: str, value: float) -> None:
-        known = found[name]
-        found[name] = value if known is None else max(known, value)
-
-    for call, (ours, theirs) in enumerate(zip(compiled, eager, strict=False)):
-        exact = reference[call] if reference is not None and call < len(reference) else None
-        for index, (one, other) in enumerate(zip(ours, theirs, strict=False)):
-            if one.shape != other.shape or one.numel() == 0:
-                continue
-            if not (other.is_floating_point() or other.is_complex()):
-                continue
-            wide = torch.complex128 if other.is_complex() else torch.float64
-            a, b = one.to(wide), other.to(wide)
-            finite = torch.isfinite(a) & torch.isfinite(b)
-            if not bool(finite.any()):
-                continue
-            difference = (a - b).abs()[finite]
-            worse("max_abs", float(difference.max()))
-            size = b.abs()[finite]
-            if bool((size > 0).any()):
-                worse("max_rel", float((difference[size > 0] / size[size > 0]).max()))
-            if exact is not None and index < len(exact) and exact[index].shape == a.shape:
-                right = exact[index].to(wide)
-                known = finite & torch.isfinite(right)
-                if bool(known.any()):
-                    worse("rmse_fp64", math.sqrt(float(((a - right).abs()[known] ** 2).mean())))
-                    worse("eager_rmse_fp64", math.sqrt(float(((b - right).abs()[known] ** 2).mean())))
-    return found
 
 
 def repro_error(error: BaseException) -> str:
@@ -265,70 +238,3 @@ def repro_row(name: str, here: Any, recorded: Any) -> None:
     if here is None and recorded is None:
         return
     print(f"{name:18} here {here!s:40} recorded {recorded}")
-
-
-def repro_trace_size(folder: str) -> int:
-    """Bytes of torch's structured trace so far."""
-    return sum(log.stat().st_size for log in pathlib.Path(folder).glob("*.log"))
-
-
-def repro_trace_facts(folder: str, start: int) -> dict[str, Any]:
-    """Graphs, graph breaks and recompiles that the trace holds from byte ``start`` on, with their reasons."""
-    facts: dict[str, Any] = {
-        "graphs": 0,
-        "break_events": 0,
-        "recompiles": 0,
-        "recompile_limit_hit": False,
-        "breaks": {},
-        "recompile_reasons": [],
-    }
-    for log in pathlib.Path(folder).glob("*.log"):
-        graphs: set[str] = set()
-        raw = log.read_bytes()
-        # Once hit, the limit holds for every later call.
-        facts["recompile_limit_hit"] |= re.search(rb'"fail_reason": "[^"]*recompile.limit', raw) is not None
-        for event, payload in repro_events(raw[start:].decode(errors="replace")):
-            compile_id = f"{event.get('frame_id')}/{event.get('frame_compile_id')}"
-            metrics = event.get("compilation_metrics") or {}
-            if "dynamo_output_graph" in event:
-                graphs.add(compile_id)
-            elif (event.get("artifact") or {}).get("name") == "dynamo_graph_break_reason":
-                # A restarted attempt logs its break again.
-                facts["breaks"][compile_id] = repro_break(payload)
-            elif metrics.get("has_guarded_code") and metrics.get("is_forward") is not False:
-                facts["graphs"] += compile_id in graphs
-                if event.get("frame_compile_id"):
-                    facts["recompiles"] += 1
-                    facts["recompile_reasons"].append(" ".join(str(metrics.get("recompile_reason")).split()))
-    facts["break_events"] = len(facts["breaks"])
-    return facts
-
-
-def repro_events(text: str) -> list[tuple[dict[str, Any], str]]:
-    """(event, payload) of a trace log: a line with a JSON object, and the tab-indented lines that follow it."""
-    events: list[tuple[dict[str, Any], list[str]]] = []
-    for line in text.splitlines():
-        if line.startswith("\t") and events:
-            events[-1][1].append(line[1:])
-        elif line.startswith("V") and "{" in line:
-            try:
-                events.append((json.loads(line[line.index("{") :]), []))
-            except ValueError:
-                continue
-    return [(event, "\n".join(payload)) for event, payload in events]
-
-
-def repro_break(payload: str) -> str:
-    """One line of a break: what was met, the innermost line of the user's code, and torch's id of its kind."""
-    # What torch's own frames were doing follows the user's; it places nothing.
-    payload = payload.partition("Traceback (most recent call last):")[0]
-    site = re.findall(r"gb\d{4}", payload)
-    places = re.findall(r'^  File "(.+)", line (\d+), in (\S+)', payload, re.MULTILINE)
-    said = payload.partition("Reason:")[2].splitlines() or payload.splitlines()
-    lines = [line.strip() for line in said if line.strip()]
-    if len(lines) > 1 and lines[0].startswith(("Encountered graph break", "Failed to handle")):
-        lines = lines[1:]
-    where = f" at {pathlib.Path(places[-1][0]).name}:{places[-1][1]} in {places[-1][2]}" if places else ""
-    # The headline alone often names no construct; the first line of the explanation does.
-    lines = [line.removeprefix("Explanation: ") for line in lines[:2]]
-    return f"{': '.join(lines) or 'no reason given'}{where}{f' ({site[0]})' if site else ''}"

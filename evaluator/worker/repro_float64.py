@@ -61,3 +61,32 @@ def repro_in_float64() -> Iterator[None]:
 
 def repro_widened(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.to(REPRO_WIDER[tensor.dtype]) if tensor.dtype in REPRO_WIDER else tensor
+
+
+@contextlib.contextmanager
+def repro_wide(tensors: list[torch.Tensor]) -> Iterator[None]:
+    """Inside, these are float64: the same objects, whatever holds them. What was there is put back."""
+    narrow = [(tensor, tensor.data) for tensor in tensors if tensor.dtype in REPRO_WIDER]
+    try:
+        for tensor, data in narrow:
+            tensor.grad = None
+            tensor.data = data.to(REPRO_WIDER[data.dtype])
+        yield
+    finally:
+        for tensor, data in narrow:
+            tensor.grad = None
+            tensor.data = data
+
+
+def repro_to_float64(value: Any) -> Any:
+    """The same tree with float tensors in float64 and complex ones in complex128."""
+    if isinstance(value, torch.Tensor):
+        if not (value.is_floating_point() or value.is_complex()):
+            return value
+        dtype = torch.complex128 if value.is_complex() else torch.float64
+        return value.detach().to(dtype).requires_grad_(value.requires_grad)
+    if isinstance(value, dict):
+        return {key: repro_to_float64(item) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(repro_to_float64(item) for item in value)
+    return value

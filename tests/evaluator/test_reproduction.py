@@ -81,6 +81,64 @@ WORKLOADS = {
         def inputs(bucket):
             return (torch.randn(bucket["n"], 33, requires_grad=True),), {}
     """,
+    "holds": """
+        import torch
+        BUCKETS = [{"n": 8}]
+        COMPILE = {"backend": "eager"}
+        class Holder:
+            __slots__ = ("inside",)
+            def __init__(self, inside):
+                self.inside = inside
+        def build():
+            return lambda x: (x, Holder([x + 3 if torch.compiler.is_compiling() else x + 1]))
+        def inputs(bucket):
+            return (torch.ones(bucket["n"]),), {}
+    """,
+    "texts": """
+        import torch
+        BUCKETS = [{"n": 8}]
+        COMPILE = {"backend": "eager"}
+        def flatten(x):
+            return x.reshape(-1)
+        def build():
+            return lambda x: (flatten(x), {"said": "b" if torch.compiler.is_compiling() else "a"})
+        def inputs(bucket):
+            return (torch.ones(bucket["n"]),), {}
+    """,
+    "counts": """
+        import torch
+        BUCKETS = [{"n": 8}, {"n": 9}]
+        COMPILE = {"backend": "eager"}
+        TOTAL = torch.zeros(2)
+        class Cache:
+            def __init__(self):
+                self.at = 0
+        class Counting(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cache = Cache()
+            def forward(self, x):
+                self.cache.at += 1
+                TOTAL.add_(3 if torch.compiler.is_compiling() else 1)
+                return x * 2
+        def build():
+            return Counting()
+        def inputs(bucket):
+            return (torch.ones(bucket["n"]),), {}
+    """,
+    "closed": """
+        import torch
+        from workloads.registry import Variant, workload
+        def making(off):
+            def build(target):
+                '''One whose build is a closure, so that its file comes whole.'''
+                return lambda x: x.nan_to_num() if torch.compiler.is_compiling() else x * off
+            return build
+        def inputs(params, target):
+            return (torch.tensor([1.0, float("nan")]),), {}
+        for name, off in (("closed.right", 0), ("closed.wrong", 1)):
+            workload(name, inputs=inputs, buckets=[{}], variants=[Variant("default", {"backend": "eager"})])(making(off))
+    """,
     "wrong": """
         from __future__ import annotations
         import torch
@@ -132,10 +190,16 @@ def recorded(database: Path, workload: str, bucket: str) -> dict[str, Any]:
     return found  # type: ignore[no-any-return]
 
 
-def reproduce(database: Path, evaluation: dict[str, Any], folder: Path) -> str:
-    """What the script prints under an interpreter that can't see this project."""
+def reproduce(
+    database: Path, evaluation: dict[str, Any], folder: Path, changed: tuple[str, str] | None = None
+) -> str:
+    """What the script prints under an interpreter that can't see this project; with ``changed``, a piece of the
+    workload and what to put in its place, that of a workload that is another."""
     script = folder / "repro.py"
     evaluator("repro", str(evaluation["id"]), "--db", str(database), "--output", str(script))
+    if changed is not None:
+        assert script.read_text().count(changed[0]) == 1
+        script.write_text(script.read_text().replace(*changed))
     python = os.environ.get("COMPILEWATCH_TEST_BARE_PYTHON", sys.executable)
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
@@ -190,6 +254,35 @@ def test_an_accuracy_failure_is_shown_again_with_its_figures(database: Path, tmp
         here, said = row(output, name)
         assert float(here) == pytest.approx(float(said), rel=1e-6), name
     assert float(row(output, "max_abs")[0]) == pytest.approx(0.01, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("workload", "bucket", "leaf", "said", "largest"),
+    [
+        ("holds", "n=8", "out[1].inside[0]", "largest difference 2", 2.0),
+        ("texts", "n=8", "out[1]['said']", "'a' in eager, 'b' compiled", 0.0),
+        # Four calls: 4 in eager, 12 compiled.
+        ("counts", "n=9", "state.global.TOTAL", "largest difference 6", 8.0),
+        ("closed.wrong", "-", "out", "NaN or infinity in other places, 1 elements", 0.0),
+    ],
+)
+def test_a_wrong_leaf_of_any_kind_is_shown_again(
+    workload: str, bucket: str, leaf: str, said: str, largest: float, database: Path, tmp_path: Path
+) -> None:
+    evaluation = recorded(database, workload, bucket)
+    assert evaluation["status"] == "accuracy_failed"
+    assert evaluation["accuracy_series"]["default"]["details"]["worst_leaf"] == leaf
+    output = reproduce(database, evaluation, tmp_path)
+    assert f"  leaf {leaf}: {said}" in output.splitlines()
+    assert row(output, "failed leaf")[0] == f"{leaf} differs"
+    assert float(row(output, "max_abs")[0]) == evaluation["accuracy"]["max_abs"] == largest
+    assert output.splitlines()[-1] == "as recorded"
+
+
+def test_a_failed_leaf_that_is_right_here_is_not_as_recorded(database: Path, tmp_path: Path) -> None:
+    output = reproduce(database, recorded(database, "texts", "n=8"), tmp_path, ('"b" if', '"a" if'))
+    assert row(output, "failed leaf")[0] == "out[1]['said'] is the same"
+    assert output.splitlines()[-1] == "not as recorded: out[1]['said']"
 
 
 @pytest.mark.parametrize("workload", ["norms", "weighs"])
