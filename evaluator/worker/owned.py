@@ -26,7 +26,7 @@ MAX_PLAIN: Final = 1000
 _MODULE_ATTRIBUTES: Final = frozenset(vars(torch.nn.Module())) - {"training"}
 
 _CONTAINERS: Final = (Mapping, list, tuple, set, frozenset, deque)
-_HOLDERS: Final = (types.FunctionType, types.MethodType, functools.partial, torch.optim.Optimizer)
+_HOLDERS: Final = (types.FunctionType, types.MethodType, functools.partial)
 # What torch.compile notes on a module that it was given.
 _COMPILERS: Final = ("_is_torch_compile", "_torchdynamo_")
 
@@ -151,10 +151,9 @@ def _unregistered(module: torch.nn.Module) -> Iterator[tuple[str, Any]]:
 
 
 def _optimizer_parts(optimizer: torch.optim.Optimizer) -> Iterator[tuple[str, Any]]:
-    # The state is keyed by parameter; its order follows the parameters, so a position names it in every build.
+    # Settings are left out: Dynamo sets some itself in what it compiles (`capturable`). The state is keyed by parameter;
+    # its order follows the parameters, so a position names it in every build.
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    for index, group in enumerate(optimizer.param_groups):
-        yield from ((f"groups[{index}].{key}", child) for key, child in group.items() if key != "params")
     for index, parameter in enumerate(parameters):
         yield f"params[{index}]", parameter
         for key, child in optimizer.state.get(parameter, {}).items():

@@ -303,11 +303,18 @@ def test_what_libraries_keep_for_themselves_is_no_state() -> None:
     ]
 
 
-def test_an_optimizer_s_settings_are_state() -> None:
-    weight = torch.nn.Parameter(torch.ones(1))
-    optimizer = torch.optim.SGD([weight], lr=0.5)
-    holder = Cache()
-    holder.keys = optimizer  # type: ignore[assignment]
-    found = owned_tensors(holder)
-    assert list(found.parameters) == ["keys.params[0]"]
-    assert (found.values["keys.groups[0].lr"], found.values["length"]) == (0.5, 0)
+def test_what_dynamo_sets_in_an_optimizer_is_no_state() -> None:
+    class Step:
+        def __init__(self) -> None:
+            self.weight = torch.nn.Parameter(torch.ones(3))
+            self.optimizer = torch.optim.SGD([self.weight], lr=0.5, momentum=0.9)
+
+        def __call__(self, x: torch.Tensor) -> torch.Tensor:
+            self.weight.grad = x
+            self.optimizer.step()
+            return self.weight.detach().clone()
+
+    assert set(owned_tensors(Step()).parameters) == {"weight"}
+    assert not [name for name in owned_tensors(Step()).values if name.startswith("optimizer")]
+    found = probe(Step)
+    assert [one["status"] for one in found] == ["ok", "ok"], found[0]["reason"]
