@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import charts, tables, theme
+from app import charts, metric_words, tables, theme
 from app import files as kept_files
 from app.data import Database
 from app.drawing import unchecked
@@ -27,11 +27,11 @@ def times(database: Database, record: EvaluationRecord) -> None:
     if parts:
         frame = pd.DataFrame(parts, columns=["phase", "value"])
         st.vega_lite_chart(unchecked(lambda: charts.phases(frame)), key=f"phases-{record.id}")
-    found = found.sort_values("metric", key=lambda names: names.map(theme.metric_order))
+    found = found.sort_values("metric", key=lambda names: names.map(metric_words.order))
     shown = found.assign(
-        title=[theme.metric_title(metric) for metric in found["metric"]],
-        unit=[theme.metric_unit(metric) for metric in found["metric"]],
-        includes=[theme.metric_includes(metric) for metric in found["metric"]],
+        title=[metric_words.title(metric) for metric in found["metric"]],
+        unit=[metric_words.unit(metric) for metric in found["metric"]],
+        includes=[metric_words.includes(metric) for metric in found["metric"]],
         rounds=["; ".join(ROUND_FLAGS[flag] for flag in flags) for flags in found["round_flags"]],
         **{name: [theme.number(v, 4) for v in found[name]] for name in ("median", "lo", "hi", "min", "max")},
     )

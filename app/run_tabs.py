@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app import files as kept_files
-from app import links, tables, theme
+from app import links, metric_words, tables, theme
 from app.data import Database, read
 from app.findings import note
 from db.queries import run_details
@@ -150,7 +150,7 @@ def samples(database: Database, run: int) -> None:
     page = int(right.number_input(f"Page of {pages:,}", 1, pages, 1, key=f"page-{run}-{metric}"))
     offset = (page - 1) * SAMPLES_A_PAGE
     found = read(database, run_details.samples, run, metric=metric, offset=offset, limit=SAMPLES_A_PAGE)
-    units = [theme.metric_unit(name) for name in found["metric"]]
+    units = [metric_words.unit(name) for name in found["metric"]]
     flags = [json.dumps(one) if isinstance(one, list) else None for one in found["flags"]]
     shown = found.assign(unit=units, flags=flags)
     columns = {

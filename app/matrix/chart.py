@@ -7,7 +7,7 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
-from app import theme
+from app import metric_words
 from app.matrix.words import FAILURE, NOT_COMPARED, OPEN, SETTLED
 from app.vega import Spec, layered, named
 
@@ -55,7 +55,7 @@ def matrix(frame: pd.DataFrame, *, base: str, candidate: str) -> Spec:
     most = int(frame["place"].max())
     drawn = frame[list(_DRAWN)].assign(
         said=frame["icon"] + " " + frame["change"],
-        title=["" if metric == "status" else theme.metric_title(metric) for metric in frame["metric"]],
+        title=["" if metric == "status" else metric_words.title(metric) for metric in frame["metric"]],
         dark=(frame["kind"] == SETTLED) & ((frame["shade"] - 1).abs() > _DARK_BEYOND),
     )
     shared = _place(order, most)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import streamlit as st
 
 from app import files as kept_files
-from app import tables, theme
+from app import metric_words, tables, theme
 from app.data import Database
 from app.findings import exact
 from app.pair import evidence as pair_evidence
@@ -113,7 +113,7 @@ def ladder(sides: Sides) -> None:
         columns,
         key=f"pair-ladder-{sides.base.id}-{sides.candidate.id}",
         csv="ladder.csv",
-        caption=f"The same with more and more of torch.compile. Times: {theme.metric_title(metric)}.",
+        caption=f"The same with more and more of torch.compile. Times: {metric_words.title(metric)}.",
     )
 
 

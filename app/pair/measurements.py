@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import files as kept_files
-from app import measurements, tables, theme
+from app import measurements, metric_words, tables, theme
 from app.data import Database
 from app.drawing import unchecked
 from app.pair import charts as pair_charts
@@ -24,7 +24,7 @@ def times(database: Database, sides: Sides) -> None:
     names = [word for word, _ in sides.both]
     stacked = pair_numbers.phases(sides.both)
     if not stacked.empty:
-        order = [theme.metric_title(metric) for metric in pair_numbers.PHASES] + [pair_numbers.REST]
+        order = [metric_words.title(metric) for metric in pair_numbers.PHASES] + [pair_numbers.REST]
         known = [phase for phase in order if phase in set(stacked["phase"])]
         spec = unchecked(lambda: pair_charts.phases(stacked, names, known))
         st.vega_lite_chart(spec, key=f"pair-phases-{_key(sides)}")
@@ -56,7 +56,7 @@ def accuracy(database: Database, sides: Sides) -> None:
     """Both sides' errors to float64, how their outputs differ from each other, and leaves that differ in form."""
     for one in sides.cell.findings:
         if one.metric in ("accuracy", "drift") and one.text:
-            st.caption(theme.metric_title(one.metric))
+            st.caption(metric_words.title(one.metric))
             kept_files.shown(f"{theme.verdict_text(one.verdict, one.confirmed)}: {one.text}")
     found = pair_numbers.accuracy(sides.base, sides.candidate)
     if found.empty:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from app import theme
+from app import metric_words, theme
 from app.pair.rows import value
 from db.queries.why import EvaluationRecord
 from evaluator.report import phrases
@@ -49,7 +49,7 @@ def phases(sides: Iterable[tuple[str, EvaluationRecord]]) -> pd.DataFrame:
 def phase_parts(summaries: pd.DataFrame) -> list[tuple[str, float]]:
     """The phases of a cold compile by title, in s, and what is left of the whole; empty where none was measured."""
     medians = dict(zip(summaries["metric"], summaries["median"], strict=True)) if len(summaries) else {}
-    known = [(theme.metric_title(metric), float(medians[metric])) for metric in PHASES if metric in medians]
+    known = [(metric_words.title(metric), float(medians[metric])) for metric in PHASES if metric in medians]
     total = medians.get("compile.cold_s")
     if not known or total is None:
         return []
@@ -66,13 +66,13 @@ def metrics(base: EvaluationRecord, candidate: EvaluationRecord, cell: CellVerdi
     judged = {one.metric: one for one in cell.findings}
     ours, theirs = _by_metric(base), _by_metric(candidate)
     rows = []
-    for metric in sorted({*ours, *theirs}, key=theme.metric_order):
+    for metric in sorted({*ours, *theirs}, key=metric_words.order):
         one, other, finding = ours.get(metric), theirs.get(metric), judged.get(metric)
         medians = [None if side is None else float(side["median"]) for side in (one, other)]
         rows.append(
             {
-                "metric": theme.metric_title(metric),
-                "unit": theme.metric_unit(metric),
+                "metric": metric_words.title(metric),
+                "unit": metric_words.unit(metric),
                 "base": theme.number(medians[0], 4),
                 "candidate": theme.number(medians[1], 4),
                 "change": _change(finding, medians),
@@ -83,7 +83,7 @@ def metrics(base: EvaluationRecord, candidate: EvaluationRecord, cell: CellVerdi
                     theme.count(side["replicas"] if side else None) for side in (one, other)
                 ),
                 "why": (phrases.reasons(finding.reasons) or None) if finding else None,
-                "includes": theme.metric_includes(metric),
+                "includes": metric_words.includes(metric),
             }
         )
     names = ("metric", "unit", "base", "candidate", "change", "verdict", "replicas", "why", "includes")
@@ -179,7 +179,7 @@ def ladder(pair: Pair, metric: str) -> pd.DataFrame:
 
 def _rung(name: str, base: Side, candidate: Side, metric: str) -> Row:
     medians = [_median(side, metric) for side in (base, candidate)]
-    unit = theme.metric_unit(metric)
+    unit = metric_words.unit(metric)
     ratio = medians[1] / medians[0] if medians[0] and medians[1] else None
     return {
         "rung": name,

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 import pandas as pd
 
-from app import theme
+from app import metric_words, theme
 from app.kernels import between
 from app.matrix.words import left_open
 from db.queries.why import EvaluationRecord
@@ -63,7 +63,7 @@ def headline(cell: CellVerdict) -> str:
         text = missing.text if missing is not None else ""
         return f"Open: {text}." if text else "Nothing of what counts could be compared."
     first, *others = deciding
-    title, text = theme.metric_title(first.metric), phrases.said(first)
+    title, text = metric_words.title(first.metric), phrases.said(first)
     # A count's own text begins with its name.
     text = f"{text[:1].upper()}{text[1:]}" if text.lower().startswith(title.lower()) else f"{title}: {text}"
     if first.verdict in BAD:
@@ -73,7 +73,7 @@ def headline(cell: CellVerdict) -> str:
         # What the finding's own text says already is not said again.
         text += f" ({'; '.join(one for one in settles if one and one not in text)})"
     if others:
-        titles = [theme.metric_title(one.metric) for one in others]
+        titles = [metric_words.title(one.metric) for one in others]
         text += f". Also {theme.VERDICT_WORDS[cell.verdict][1]}: {theme.listed(titles)}"
     return f"{text}."
 
@@ -83,7 +83,7 @@ def findings(cell: CellVerdict) -> pd.DataFrame:
     rows = [
         {
             "verdict": theme.verdict_text(one.verdict, one.confirmed),
-            "metric": theme.metric_title(one.metric),
+            "metric": metric_words.title(one.metric),
             "base": value(one.base, one.unit),
             "candidate": value(one.candidate, one.unit),
             "change": phrases.interval(one.estimate) if one.estimate else None,

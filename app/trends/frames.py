@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from app import theme
+from app import metric_words, theme
 from app.pair.numbers import PHASES, REST
 from db.queries.trends import Over, Point
 from evaluator.verdicts.policy import DIAGNOSTIC_MEMORY, DIAGNOSTIC_TIMES, GATING_TIMES
@@ -217,7 +217,7 @@ def phases(at: pd.DataFrame, same: Same) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for point in same.points if same.cells else ():
         row = sums.loc[point]
-        parts = [(theme.metric_title(metric), row[metric]) for metric in PHASES if pd.notna(row[metric])]
+        parts = [(metric_words.title(metric), row[metric]) for metric in PHASES if pd.notna(row[metric])]
         # Medians of parts need not add up to the median of the whole; a negative rest is no phase.
         parts.append((REST, max(0.0, row[TOTAL] - sum(value for _, value in parts))))
         rows += [{"point": point, "phase": phase, "seconds": value} for phase, value in parts]

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import comparing, theme
+from app import comparing, metric_words, theme
 from app.data import Database
 from app.drawing import ready
 from app.trends import charts as trend_charts
@@ -55,7 +55,7 @@ def alone(database: Database, of: Recorded) -> None:
 
 def ratios(of: Recorded, shown: Shown, drawn: Specs, at: str) -> str | None:
     """The geometric means, or why there are none."""
-    st.markdown(f"**{theme.metric_title(of.metric)}**, geometric mean of the ratios to the reference")
+    st.markdown(f"**{metric_words.title(of.metric)}**, geometric mean of the ratios to the reference")
     if shown.same is None:
         st.info("No cell has a number for it.")
         return None

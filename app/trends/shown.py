@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from app import theme
+from app import metric_words, theme
 from app.pair.numbers import PHASES
 from app.trends import frames as trend_frames
 from app.trends.axes import EAGER_NAME
@@ -108,7 +108,7 @@ def ratios(of: Recorded, same: Same) -> pd.DataFrame:
     found = with_intervals(trend_frames.ratios(of.wide, same), of.at, of.metric, same)
     mine = noted(found, same, "ratio").merge(of.about, on="point")
     mine["note"] = mine["note"].mask(mine["point"] == same.reference, "the reference")
-    title = theme.metric_title(of.metric)
+    title = metric_words.title(of.metric)
     mine = mine.assign(name=[series or title for series in mine["series"]])
     eager = EAGER.get(of.metric)
     if eager is None or not same.cells:
@@ -161,7 +161,7 @@ def headline(of: Recorded, shown: Shown, at: str) -> str:
 def _moves(of: Recorded, ratios: pd.DataFrame, same: Same, at: str) -> list[str]:
     """How the metric of a point stands to the reference's, and to that of the point before it."""
     mine = ratios[ratios["name"] != EAGER_NAME].set_index("point").to_dict("index")
-    row, title = mine[at], theme.metric_title(of.metric).lower()
+    row, title = mine[at], metric_words.title(of.metric).lower()
     if pd.isna(row["ratio"]):
         return [f"no {title} over the same cells"]
     if at == same.reference:

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import links, tables, theme
+from app import links, metric_words, tables, theme
 from app.data import Database
 from app.trends import frames as trend_frames
 from app.trends.axes import EAGER_NAME
@@ -150,7 +150,7 @@ def cells(database: Database, scope: Scope, of: Recorded, same: Same | None, at:
         percent=lambda rows: 100 * (rows["ratio"] - 1),
         status=lambda rows: [theme.status_text(status) for status in rows["status"]],
     )
-    unit = theme.metric_unit(of.metric)
+    unit = metric_words.unit(of.metric)
     columns = {
         "workload": tables.text("workload", width=170),
         "bucket": tables.text("bucket", width=130),

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from app import theme
+from app import metric_words, theme
 from evaluator.report import phrases
 from evaluator.report.sections import Row, by_size
 from evaluator.verdicts.findings import CellVerdict, Finding, Verdicts
@@ -109,7 +109,7 @@ def _listed(cell: CellVerdict, finding: Finding) -> dict[str, Any]:
         "bucket": cell.cell.bucket,
         "variant": cell.cell.variant,
         "target": cell.cell.target,
-        "metric": "the whole cell" if whole else theme.metric_title(finding.metric),
+        "metric": "the whole cell" if whole else metric_words.title(finding.metric),
         "unit": finding.unit,
         "base": base if finding.base is not None else None,
         "candidate": candidate if finding.candidate is not None else None,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
-from app import theme
+from app import metric_words, theme
 from db.queries.sides import Measured
 from evaluator.report import phrases
 from evaluator.report.sections import Reason, Sections, size
@@ -91,7 +91,7 @@ def _slowest(verdicts: Verdicts) -> tuple[CellVerdict, Finding] | None:
 
 def _about(finding: Finding) -> str:
     """What moved, by how much: title, change, interval, values."""
-    title = theme.metric_title(finding.metric)
+    title = metric_words.title(finding.metric)
     if finding.estimate is None:
         return f"{title}: {theme.literal(_short(finding.text))}"
     values = phrases.change(finding)

@@ -7,7 +7,7 @@ from typing import Final
 import pandas as pd
 import streamlit as st
 
-from app import choices, comparing, drawing, links, state, targets, theme
+from app import choices, comparing, drawing, links, metric_words, state, targets, theme
 from app.comparing import Compared
 from app.data import Database
 from app.matrix import chart as matrix_chart
@@ -40,7 +40,7 @@ def coverage(found: Compared, shown: pd.DataFrame, metric: str) -> None:
     words = [f"**{verdicts.compared} of {verdicts.total} cells compared**"]
     if metric != matrix_frames.WORST:
         words.append(
-            f"{theme.literal(metric)} ({theme.metric_title(metric)}) in {len(shown) - silent} of {len(shown)}"
+            f"{theme.literal(metric)} ({metric_words.title(metric)}) in {len(shown) - silent} of {len(shown)}"
         )
     bad, unsettled = int(shown["bad"].sum()), int((shown["verdict"] == "inconclusive").sum())
     words.append(

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pandas as pd
 import streamlit as st
 
-from app import choices, comparing, drawing, links, state, tables, targets, theme
+from app import choices, comparing, drawing, links, metric_words, state, tables, targets
 from app.comparing import Compared
 from app.data import Database
 from app.verdict import answer, frames
@@ -120,7 +120,7 @@ def forest(database: Database, found: Compared) -> None:
     )
     about = ("verdict", *found.key, metric, len(drawn))
     selected = drawing.draw(
-        about, f"forest-{metric}", lambda: verdict_chart.forest(drawn, title=theme.metric_title(metric))
+        about, f"forest-{metric}", lambda: verdict_chart.forest(drawn, title=metric_words.title(metric))
     )
     for chosen in selected.get(verdict_chart.PICKED) or []:
         evaluation = chosen.get("evaluation")

@@ -11,7 +11,7 @@ from typing import Final
 import altair as alt
 import pandas as pd
 
-from app import charts, theme
+from app import charts, metric_words
 from app.pair.numbers import PHASES, REST
 from app.vega import Spec, named
 
@@ -70,7 +70,7 @@ def counts(
 
 def phases(frame: pd.DataFrame, *, versions: Sequence[str]) -> Spec:
     """Where a bucket's cold compiles went, a stacked bar a version. ``frame``: see ``measures.phases``, not empty."""
-    order = [theme.metric_title(metric) for metric in PHASES] + [REST]
+    order = [metric_words.title(metric) for metric in PHASES] + [REST]
     present = [phase for phase in order if phase in set(frame["phase"])]
     colors = alt.Scale(domain=present, range=[charts.PHASE_COLORS[order.index(one)] for one in present])
     ranked = frame.assign(rank=[order.index(phase) for phase in frame["phase"]])

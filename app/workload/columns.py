@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from app import tables, theme
+from app import metric_words, tables
 from app.data import read
 from app.workload import measures
 from app.workload.panels import COSTS, PHASES, Shown
@@ -30,10 +30,10 @@ def columns(part: str, shown: Shown) -> tuple[pd.DataFrame, dict[str, Any]]:
         names = PHASES if part == "Phases" else shown.memory()
         made = {
             name: tables.significant(
-                f"{theme.metric_title(name)} {theme.metric_unit(name)}".removesuffix(" 1"),
+                f"{metric_words.title(name)} {metric_words.unit(name)}".removesuffix(" 1"),
                 4,
                 width=110,
-                help=theme.metric_includes(name),
+                help=metric_words.includes(name),
             )
             for name in names
         }
@@ -56,7 +56,7 @@ def columns(part: str, shown: Shown) -> tuple[pd.DataFrame, dict[str, Any]]:
             "Graphs": ("graphs", "graph_breaks", "recompiles"),
             "Kernels": ("generated", "extern", *own),
         }[part]
-        return frame, {name: tables.whole(theme.metric_title(name).lower(), width=90) for name in counted}
+        return frame, {name: tables.whole(metric_words.title(name).lower(), width=90) for name in counted}
     wide = shown.summary(*made).pivot(index="evaluation", columns="metric", values="median")
     return shown.newest.join(wide.reindex(columns=list(made)), on="evaluation"), made
 

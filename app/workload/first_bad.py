@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
-from app import theme
+from app import metric_words, theme
 from db.queries.steps import Step
 from evaluator.verdicts.cells import bad, compare_cell, lost_evidence
 from evaluator.verdicts.findings import CellVerdict, Finding
@@ -70,7 +70,7 @@ def first_bad(steps: Sequence[Step]) -> FirstBad:
 
 def _text(finding: Finding) -> str:
     # A time's own text is its numbers alone.
-    return f"{theme.metric_title(finding.metric)}: {finding.text}" if finding.kind == "time" else finding.text
+    return f"{metric_words.title(finding.metric)}: {finding.text}" if finding.kind == "time" else finding.text
 
 
 def _told(step: Step, text: str) -> Told:

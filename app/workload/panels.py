@@ -10,7 +10,7 @@ from typing import Final
 import pandas as pd
 import streamlit as st
 
-from app import charts, drawing, state, theme
+from app import charts, drawing, metric_words, state
 from app.data import Database, read
 from app.vega import Spec
 from app.workload import charts as workload_charts
@@ -211,7 +211,7 @@ def _measured(shown: Shown, metrics: Sequence[str]) -> list[_Panel]:
     def made(metric: str) -> Frames:
         return Frames(*frames(shown.newest, *given(), metric))
 
-    return [_Panel(theme.metric_title(one), theme.metric_unit(one), partial(made, one)) for one in metrics]
+    return [_Panel(metric_words.title(one), metric_words.unit(one), partial(made, one)) for one in metrics]
 
 
 def _paid(shown: Shown, made: Callable[..., Frames]) -> Frames:

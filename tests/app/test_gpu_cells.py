@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from app import theme
+from app import metric_words
 from db.store import Store
 from tests.app.conftest import Opener, said
 from tests.db import made
@@ -69,11 +69,11 @@ def test_why_says_what_qualifies_the_rounds_and_what_a_metric_includes(opens: Op
     assert not app.exception
     assert "heat or power held the GPU's clocks down in some rounds" in said(app)
     times = table_with([one.value for one in app.dataframe], "rounds").set_index("title")
-    warm = times.loc[theme.metric_title("compiled.wall_ms")]
+    warm = times.loc[metric_words.title("compiled.wall_ms")]
     assert warm["rounds"] == "heat or power held the GPU's clocks down in some rounds"
-    assert times.loc[theme.metric_title("eager.wall_ms")]["rounds"] == ""
+    assert times.loc[metric_words.title("eager.wall_ms")]["rounds"] == ""
     assert "no leak" not in warm["includes"]
-    assert "private pools" in times.loc[theme.metric_title("compiled.device_private_pools_mb")]["includes"]
+    assert "private pools" in times.loc[metric_words.title("compiled.device_private_pools_mb")]["includes"]
 
 
 def test_a_lost_device_shows_where_the_error_came_from(opens: Opener, on_gpu: Path) -> None:

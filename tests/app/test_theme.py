@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from app import theme
+from app import metric_words, theme
 from evaluator.worker.protocol import METRICS, Status
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
@@ -106,6 +106,6 @@ def test_status_words_are_readable_in_both_themes(tone: str) -> None:
 
 
 def test_every_declared_metric_has_a_title_and_a_place() -> None:
-    assert [metric for metric in METRICS if theme.metric_title(metric) == metric] == []
-    assert sorted(sorted(METRICS), key=theme.metric_order) == [*METRICS]
-    assert theme.metric_order("unheard.of") > theme.metric_order([*METRICS][-1])
+    assert [metric for metric in METRICS if metric_words.title(metric) == metric] == []
+    assert sorted(sorted(METRICS), key=metric_words.order) == [*METRICS]
+    assert metric_words.order("unheard.of") > metric_words.order([*METRICS][-1])
