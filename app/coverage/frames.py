@@ -13,7 +13,7 @@ from evaluator.verdicts.findings import CellVerdict, Verdicts
 from evaluator.verdicts.noise import USUAL_REPLICAS, detectable, floor
 from evaluator.verdicts.policy import GATING_TIMES, Policy
 from evaluator.verdicts.sides import CellName, Pair
-from evaluator.verdicts.words import FAILED, REASONS, is_codegen
+from evaluator.verdicts.words import FAILED, REASONS, WRONG, is_codegen
 
 # What is known of a cell, worst gap first: an icon, and what is said. Each cell has one.
 STATES: Final[dict[str, tuple[str, str]]] = {
@@ -84,7 +84,7 @@ def chosen(frame: pd.DataFrame, choice: str) -> pd.DataFrame:
     """The rows of ``cells`` that one of ``CHOICES`` means."""
     masks = {
         "missing": frame["state"].isin(list(_MISSING)),
-        "failed": frame["state"] == "failed",
+        "failed": (frame["state"] == "failed") | wrong(frame),
         "not compared": ~frame["compared"].astype("bool"),
         "stale": stale(frame),
         # What never runs has no times to calibrate.
@@ -93,6 +93,11 @@ def chosen(frame: pd.DataFrame, choice: str) -> pd.DataFrame:
         & ~frame["target"].map(is_codegen).astype("bool"),
     }
     return frame[masks[choice]] if choice in masks else frame
+
+
+def wrong(frame: pd.DataFrame) -> Any:
+    """Which rows gave wrong results on a side: these were compared, and are no success."""
+    return frame["base_status"].eq(WRONG) | frame["candidate_status"].eq(WRONG)
 
 
 def stale(frame: pd.DataFrame) -> Any:

@@ -27,7 +27,7 @@ _INK: Final = "#1F2430"
 _FAILED_EDGE: Final = "#B84A00"
 _FIXED_EDGE: Final = "#5E3C99"
 _DRAWN: Final = (
-    *("cell", "row", "place", "workload", "bucket", "variant", "target", "metric", "kind", "shade"),
+    *("cell", "row", "place", "workload", "bucket", "variant", "target", "metric", "kind", "shade", "wrong"),
     *("word", "base_text", "candidate_text", "change", "interval", "why"),
 )
 # What stands in a tile: column, distance from its middle, size of the letters, weight.
@@ -47,8 +47,9 @@ def worst_rows(frame: pd.DataFrame) -> pd.DataFrame:
 def matrix(frame: pd.DataFrame, *, base: str, candidate: str) -> Spec:
     """A row a workload (in the order of ``frame``), a column a bucket's place in its walk; see ``matrix_frames.rows``.
 
-    Settled tiles are filled by their ratio, those without a verdict faintly and with a dashed edge; a cell that was not
-    compared is hatched, one that failed has no filling and a thick edge. Each has its icon and words. A click selects the tile's
+    Settled tiles are filled by their ratio, those without a verdict, or with one that no rerun confirmed, faintly and with
+    a dashed edge; a cell that was not compared is hatched, one that failed has no filling and a thick edge, one that is
+    wrong on both sides a thick edge. Each has its icon and words. A click selects the tile's
     ``cell`` (see ``PICKED``).
     """
     order = list(dict.fromkeys(frame["row"]))
@@ -88,6 +89,9 @@ def matrix(frame: pd.DataFrame, *, base: str, candidate: str) -> Spec:
         tiles(FAILURE)
         .mark_rect(color=_PAPER, strokeWidth=2.5, cursor="pointer")
         .encode(**shared, stroke=edge, tooltip=tips),
+        everything.transform_filter("datum.wrong")
+        .mark_rect(fillOpacity=0, stroke=_FAILED_EDGE, strokeWidth=2.5, cursor="pointer")
+        .encode(**shared, tooltip=tips),
         *(
             words.mark_text(
                 dy=down - _THIRD_LINE / 2 * several,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from app import theme
+from evaluator.verdicts.answering import wrong_on_both
 from evaluator.verdicts.findings import CellVerdict, Finding
 from evaluator.verdicts.wording import size
 from evaluator.verdicts.words import BAD, REASONS, marks
@@ -38,7 +39,10 @@ def said(found: Finding | None, cell: CellVerdict, failed: str, *, whole: bool =
     confirmed = told.confirmed if told is not None else None
     ratio = ratio_of(found)
     estimate = found.estimate if found is not None else None
-    kind = _kind(verdict, failed)
+    unconfirmed = verdict in BAD and confirmed is False
+    kind = _kind(verdict, failed, unconfirmed)
+    wrong = wrong_on_both(cell)
+    icon = theme.VERDICT_WORDS["newly_failing" if kind == FAILURE and verdict != "fixed" else verdict][0]
     unit = (found.unit or "") if found is not None else ""
     values = (found.base, found.candidate) if found is not None else (None, None)
     around = marks(found.reasons) if found is not None else ""
@@ -56,14 +60,14 @@ def said(found: Finding | None, cell: CellVerdict, failed: str, *, whole: bool =
         "interval": "" if estimate is None else f"{change_of(estimate.low)} to {change_of(estimate.high)}",
         "verdict": verdict,
         "word": theme.verdict_text(verdict, confirmed),
-        "icon": theme.VERDICT_WORDS["newly_failing" if kind == FAILURE and verdict != "fixed" else verdict][
-            0
-        ],
+        "icon": f"{'≠' if wrong else ''}{icon}{'?' if unconfirmed else ''}",
         "bad": verdict in BAD,
+        "unconfirmed": unconfirmed,
+        "wrong": wrong,
         "kind": kind,
         "shade": None if kind in (NOT_COMPARED, FAILURE) else ratio or _PLACES.get(verdict, 1.0),
         "change": around + _change(found, ratio, kind, verdict),
-        "why": _why(told),
+        "why": "; ".join(filter(None, ["wrong on both sides" if wrong else "", _why(told)])),
     }
 
 
@@ -113,12 +117,12 @@ def change_of(ratio: float) -> str:
     return text[1:] if text[1:] == "0.0%" else text
 
 
-def _kind(verdict: str, failed: str) -> str:
+def _kind(verdict: str, failed: str, unconfirmed: bool) -> str:
     if failed and verdict in ("not_compared", "newly_failing", "fixed"):
         return FAILURE
     if verdict == "not_compared":
         return NOT_COMPARED
-    return OPEN if verdict in _UNSETTLED else SETTLED
+    return OPEN if unconfirmed or verdict in _UNSETTLED else SETTLED
 
 
 def _change(found: Finding | None, ratio: float | None, kind: str, verdict: str) -> str:

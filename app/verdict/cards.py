@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app import theme
+from evaluator.verdicts.answering import wrong_on_both
 from evaluator.verdicts.findings import CellVerdict, Finding, Verdicts
 from evaluator.verdicts.wording import size
 from evaluator.verdicts.words import BAD
@@ -56,6 +57,7 @@ def correctness(cells: Iterable[CellVerdict]) -> Card:
         if cell.compared and (not cell.cell.codegen or cell.verdict in ("newly_failing", "fixed"))
     ]
     failing = wrong = unjudged = drifted = 0
+    both = sum(wrong_on_both(cell) for cell in compared)
     for cell in compared:
         by = {one.metric: one for one in cell.findings}
         accuracy, drift = by.get("accuracy"), by.get("drift")
@@ -68,6 +70,7 @@ def correctness(cells: Iterable[CellVerdict]) -> Card:
     said = [
         (failing, "✗ {} newly failing"),
         (wrong, "✗ {} wrong now"),
+        (both, "≠ {} wrong on both sides"),
         (unjudged, "○ {} not judged"),
         (drifted, "≠ {} outputs differ"),
     ]
@@ -77,7 +80,8 @@ def correctness(cells: Iterable[CellVerdict]) -> Card:
         "Correctness",
         f"{right:,} of {len(compared):,}" if compared else theme.MISSING,
         detail or ("as right as the base" if compared else "○ no result to judge"),
-        "Compared cells whose results are as right on the candidate as on the base. Not judged: a side has no "
+        "Compared cells whose results are as right on the candidate as on the base; those that are wrong on both sides "
+        "are among them, and named beside. Not judged: a side has no "
         "accuracy result. Outputs differ: those of the two sides, by more than twice the tolerance.",
     )
 
@@ -115,9 +119,15 @@ def _summed(
     if not found:
         return Card(label, theme.MISSING, "○ not compared", of)
     before, after = sum(base for _, base, _ in found), sum(candidate for _, _, candidate in found)
-    worse = sum(one.verdict in BAD for one, _, _ in found)
-    parts = [f"base {said(before)}", theme.counted(len(found), "cell")]
-    return Card(label, said(after), " · ".join([*parts, *([f"▲ {worse} worse"] if worse else [])]), of)
+    parts = [f"base {said(before)}", theme.counted(len(found), "cell"), *_worse(one for one, _, _ in found)]
+    return Card(label, said(after), " · ".join(parts), of)
+
+
+def _worse(findings: Iterable[Finding]) -> list[str]:
+    """How many are worse, and how many of them no rerun has confirmed; nothing where none is."""
+    worse = [one for one in findings if one.verdict in BAD]
+    unsure = sum(one.confirmed is False for one in worse)
+    return [f"▲ {len(worse)} worse" + (f", {unsure} unconfirmed" if unsure else "")] if worse else []
 
 
 def cold(cells: Sequence[CellVerdict]) -> Card:
@@ -135,11 +145,10 @@ def ratio_card(label: str, findings: Sequence[Finding], what: str) -> Card:
     of = f"Geometric mean of candidate ÷ base, {what}, over the cells that both sides measured. Below 1 is better."
     if ratio is None:
         return Card(label, theme.MISSING, "○ not compared", of)
-    worse = sum(one.verdict in BAD for one in findings)
     better = sum(one.verdict in _BETTER for one in findings)
     unsure = sum(one.verdict == "inconclusive" for one in findings)
-    said = [(worse, "▲ {} worse"), (better, "▼ {} better"), (unsure, "? {} open")]
-    parts = [text.format(n) for n, text in said if n]
+    said = [(better, "▼ {} better"), (unsure, "? {} open")]
+    parts = [*_worse(findings), *(text.format(n) for n, text in said if n)]
     if unsure == len(findings):
         # A large figure of which nothing is settled would be read as a result.
         return Card(label, "? open", f"{times(ratio)} · {theme.counted(unsure, 'cell')}, none settled", of)

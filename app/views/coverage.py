@@ -25,6 +25,7 @@ def cards(found: Compared, cells: pd.DataFrame, noise: pd.DataFrame) -> None:
     n = {name: int(counts.get(name, 0)) for name in coverage_frames.STATES}
     verdicts = found.verdicts
     stale = int(coverage_frames.stale(cells).sum())
+    wrong = int(coverage_frames.wrong(cells).sum())
     known = int(noise["calibrated"].notna().sum())
     shown = [
         ("Compared", f"{verdicts.compared} of {verdicts.total}", "cells that a side has"),
@@ -34,7 +35,7 @@ def cards(found: Compared, cells: pd.DataFrame, noise: pd.DataFrame) -> None:
             f"{n['base']} base, {n['candidate']} candidate",
         ),
         ("On neither side", theme.count(n["neither"]), "in other runs"),
-        ("Failed", theme.count(n["failed"]), f"{n['other']} more not compared"),
+        ("Failed", theme.count(n["failed"]), f"{wrong} wrong, {n['other']} more not compared"),
         ("Stale", theme.count(stale), "a later run has them"),
         ("Noise known", f"{known} of {len(noise)}", "times of both sides"),
     ]

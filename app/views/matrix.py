@@ -43,9 +43,14 @@ def coverage(found: Compared, shown: pd.DataFrame, metric: str) -> None:
             f"{theme.literal(metric)} ({metric_words.title(metric)}) in {len(shown) - silent} of {len(shown)}"
         )
     bad, unsettled = int(shown["bad"].sum()), int((shown["verdict"] == "inconclusive").sum())
+    unsure, wrong = int(shown["unconfirmed"].sum()), int(shown["wrong"].sum())
     words.append(
-        f"{theme.counted(bad, 'cell')} regressed or newly failing" if bad else "none of those regressed"
+        f"{theme.counted(bad, 'cell')} regressed or newly failing"
+        + (f", {'none' if unsure == bad else f'{bad - unsure:,}'} of them confirmed" if unsure else "")
+        if bad
+        else "none of those regressed"
     )
+    words += [f"**{wrong:,} wrong on both sides**"] if wrong else []
     words += [f"{unsettled:,} inconclusive"] if unsettled else []
     st.markdown(" · ".join(words))
 
@@ -61,8 +66,8 @@ def heat_map(found: Compared, shown: pd.DataFrame, *what: str) -> int | None:
     )
     legend = (
         "Orange: slower or more than the base; purple: faster or less; the scale is fixed at ±10%. Faint with a dashed edge: "
-        "not settled, or changed with no better side. Hatched: not compared, which is no sign of health. Thick edge: failed "
-        "or fixed. Worst workload first."
+        "not settled, not confirmed (▲?), or changed with no better side. Hatched: not compared, which is no sign of health. "
+        "Thick edge: failed, fixed, or wrong on both sides (≠). Worst workload first."
     )
     if len(drawn) < len(shown):
         legend += f" The worst {drawn['row'].nunique()} of {shown['row'].nunique()} rows are drawn; the table has all."

@@ -30,7 +30,15 @@ def answer(cells: list[CellVerdict], excepted: tuple[str, ...], policy: Policy) 
     untried = _untried(cells)
     if untried:
         why += f"; not tried on the candidate: {_names(untried)}"
+    wrong = [cell.cell.workload for cell in cells if wrong_on_both(cell)]
+    if wrong:
+        why += f"; wrong on both sides: {_names(wrong)}"
     return word, f"{title}: {why}"
+
+
+def wrong_on_both(cell: CellVerdict) -> bool:
+    """Whether the results of both sides are wrong: no regression, and nothing to be glad of."""
+    return any(one.metric == "accuracy" and one.base == one.candidate == "fail" for one in cell.findings)
 
 
 def _decided(cells: list[CellVerdict], excepted: tuple[str, ...], policy: Policy) -> tuple[Answer, str]:

@@ -37,6 +37,8 @@ BAD: Final[frozenset[Verdict]] = frozenset({"newly_failing", "regressed"})
 FAILED: Final[frozenset[str]] = frozenset(
     {"crashed", "out_of_memory", "timeout", "setup_error", "compile_error", "runtime_error"}
 )
+# It ran, and its results are wrong.
+WRONG: Final = "accuracy_failed"
 # Never tried there.
 NOT_TRIED: Final[frozenset[str]] = frozenset({"unsupported", "skipped"})
 

@@ -14,6 +14,7 @@ import pytest
 from app.matrix import chart as matrix_chart
 from app.matrix import frames as matrix_frames
 from app.matrix.words import FAILURE, NOT_COMPARED, OPEN, SETTLED, change_of
+from evaluator.verdicts.sides import Side
 from evaluator.verdicts.whole import compare
 from evaluator.verdicts.words import REASONS
 from tests.app import seed
@@ -219,6 +220,31 @@ def test_a_cell_that_lost_evidence_is_open_and_says_what_is_missing() -> None:
     assert (row["verdict"], row["kind"], row["word"]) == ("inconclusive", OPEN, "? inconclusive")
     assert "the trace of a side was lost" in row["why"]
     assert "not compared" not in row["change"]
+
+
+def row_of(base: Side, candidate: Side, metric: str) -> Any:
+    one = given.pair(base, candidate)
+    found = compare(given.environment(), given.environment(given.NEXT_TORCH), [one])
+    return matrix_frames.rows(found, [one], metric).iloc[0]
+
+
+@pytest.mark.parametrize("metric", [matrix_frames.WORST, WARM])
+def test_what_no_rerun_confirmed_is_drawn_as_open(metric: str) -> None:
+    slower = given.candidate(series=given.series(compiled__wall_ms=1.5))
+    row = row_of(given.side(series=given.series(compiled__wall_ms=1)), slower, metric)
+    assert (row["kind"], row["icon"], row["word"]) == (OPEN, "▲?", "▲ regressed, unconfirmed")
+    assert row["bad"] and row["unconfirmed"]
+
+
+def test_what_is_wrong_on_both_sides_says_so_whatever_is_looked_at() -> None:
+    times = given.series(compiled__wall_ms=1)
+    wrong = given.accuracy("fail")
+    sides = (given.side(series=times, accuracy=wrong), given.candidate(series=times, accuracy=wrong))
+    for metric in (matrix_frames.WORST, WARM):
+        row = row_of(*sides, metric)
+        assert row["wrong"] and row["icon"].startswith("≠")
+        assert row["why"].startswith("wrong on both sides")
+    assert not row_of(given.side(series=times), given.candidate(series=times), WARM)["wrong"]
 
 
 @pytest.mark.parametrize(

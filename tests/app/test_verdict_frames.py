@@ -186,10 +186,13 @@ def test_correctness_tells_wrong_failing_and_not_judged_apart() -> None:
         cell("c", "n=1", failing, judged("not_compared")),
         cell("d", "n=1", time(1.0, "unchanged")),
         cell("e", "n=1", MISSING),
+        cell("f", "n=1", Finding("accuracy", "accuracy", "unchanged", True, None, "fail", "fail", None, "")),
     )
     card = verdict_cards.cards(found)[0]
-    assert card.value == "1 of 4"
-    assert card.detail == "✗ 1 newly failing · ✗ 1 wrong now · ○ 1 not judged · ≠ 1 outputs differ"
+    assert card.value == "2 of 5"
+    assert card.detail == (
+        "✗ 1 newly failing · ✗ 1 wrong now · ≠ 1 wrong on both sides · ○ 1 not judged · ≠ 1 outputs differ"
+    )
 
 
 def test_breaks_that_came_and_went_do_not_cancel() -> None:

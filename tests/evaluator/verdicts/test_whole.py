@@ -240,6 +240,15 @@ def test_cells_that_neither_side_supports_count_in_all_but_not_in_the_share() ->
     assert "not tried" not in verdicts([*alike(1), *untried("unsupported", "ok")]).answer_text
 
 
+def test_what_is_wrong_on_both_sides_is_named_and_no_regression() -> None:
+    wrong = accuracy("fail")
+    both = pair(side(series=series(compiled__wall_ms=1), accuracy=wrong), timed(accuracy=wrong), "pack.wrong")
+    found = verdicts([*alike(3), both])
+    assert found.answer == "Upgrade"
+    assert "wrong on both sides: pack.wrong" in found.answer_text
+    assert "wrong on both sides" not in verdicts(alike(3)).answer_text
+
+
 @pytest.mark.parametrize("bad", [failing(), timed(accuracy=accuracy("fail"))], ids=["status", "accuracy"])
 def test_a_failure_or_a_wrong_result_that_comes_and_goes_is_named_as_doubtful(bad: Side) -> None:
     again = (side(112), side(157))
