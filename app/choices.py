@@ -13,6 +13,7 @@ import streamlit as st
 from app import state
 
 _TAB: Final = "tab"
+_SEEN: Final = "_tab_seen"
 
 
 def pick(label: str, key: str, options: Sequence[str], *, what: str, bar: bool = False) -> str:
@@ -40,15 +41,18 @@ def tabs(
     """
     names = list(drawers)
     current = _wanted(_TAB, names, "tab", quiet=known) or first or names[0]
-    opened = st.tabs(names, key=f"{_TAB}-{current}", default=current, on_change="rerun")
+    # One widget for all of them: a new one would for a moment get what the tab before had, of which files are gone by then.
+    key, asked = f"{_TAB}-{names[0]}", state.asked(_TAB)
+    if key not in st.session_state or st.session_state.get(_SEEN) != asked:
+        st.session_state[key] = current
+    opened = st.tabs(names, key=key, on_change="rerun")
     for name, tab in zip(names, opened, strict=True):
-        if not tab.open:
-            continue
-        if name != current:
-            st.query_params[_TAB] = name
-            st.rerun()
-        with tab:
-            drawers[name]()
+        if tab.open:
+            if name != current:
+                st.query_params[_TAB] = name
+            with tab:
+                drawers[name]()
+    st.session_state[_SEEN] = state.asked(_TAB)
 
 
 def _wanted(key: str, options: Sequence[str], what: str, *, quiet: Sequence[str] = ()) -> str | None:

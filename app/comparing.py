@@ -67,7 +67,7 @@ def draw(database: Database, page: str) -> None:
     if moved:
         along = {key: kept[key] for key in KEYS if state.asked(key) is None and kept.get(key) is not None}
         if along:
-            steps.amend(along)
+            steps.amend(page, along)
     asked = {key: state.asked(key) for key in KEYS}
     st.session_state[_KEPT] = {"page": page, **asked}
     st.session_state[_LOST] = [] if default is None else _lost(found)

@@ -14,6 +14,8 @@ from typing import Final
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+# The page that is opened by the address alone.
+FIRST: Final = "verdict"
 _MARK: Final = "_step"
 _SCRIPT: Final = Path(__file__).with_name("steps.js")
 
@@ -38,13 +40,18 @@ def leave(page: str, asked: Mapping[str, str]) -> None:
         for key in asked:
             if (binding := bound.get_binding_for_param(key)) is not None:
                 bound.unbind_widget(binding.widget_id)
-    st.switch_page(page, query_params={**asked, _MARK: "leave"})
+    st.switch_page(page, query_params={**asked, _MARK: _name(Path(page).stem)})
 
 
-def amend(values: Mapping[str, str]) -> None:
-    """Put values into the URL of the step that one is on: what it means, said in full, is no step."""
-    st.query_params.update({**values, _MARK: "amend"})
+def amend(page: str, values: Mapping[str, str]) -> None:
+    """Put values into the URL of ``page``, the one that is being run: what its step means, said in full, is no other step."""
+    st.query_params.update({**values, _MARK: _name(page)})
     _forget()
+
+
+def _name(page: str) -> str:
+    """What stands for a page at the end of its URL's path: nothing for the first one."""
+    return "" if page == FIRST else page
 
 
 def _forget() -> None:

@@ -74,7 +74,7 @@ def named_by_references(database: Database, cell: CellName) -> None:
         st.warning("Not compared: a side of this comparison did not evaluate this cell.")
     elif state.asked("e") in (None, str(one.candidate_evaluation)):
         st.session_state[_NAMED] = link
-        steps.amend({"e": str(one.candidate_evaluation), OTHER: str(one.base_evaluation)})
+        steps.amend("why", {"e": str(one.candidate_evaluation), OTHER: str(one.base_evaluation)})
 
 
 def follow(database: Database, cell: CellName, listed: pd.DataFrame) -> None:
