@@ -1,7 +1,7 @@
 """What is being looked at: filters and the selected things, kept in the URL so that any view can be sent on.
 
 Keys are short because they are seen: w workload, target, variant, machine (shared, bound in the entry file);
-run, b bucket, e evaluation, vs the one beside it, tab (bound by the page that has them).
+run, b bucket, e evaluation, vs the one beside it, finding, tab.
 """
 
 from __future__ import annotations
