@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from app import data, empty, state
+from app import data, empty, state, steps
 from app.data import Database, read
 from db.queries import comparison
 from db.queries import sides as recorded
@@ -26,6 +26,8 @@ from evaluator.verdicts.whole import compare
 KEYS: Final = ("base", "cand")
 UPGRADE: Final = "python -m evaluator upgrade"
 _DRAWN: Final = "_sides"
+_LOST: Final = "_sides_lost"
+_WORDS: Final = {"base": "base", "cand": "candidate"}
 _KEPT: Final = "_sides_kept"
 
 
@@ -63,12 +65,12 @@ def draw(database: Database, page: str) -> None:
     # Going to a page drops these keys from its URL; going back to a URL without them means the default.
     moved = kept.get("page") not in (None, page)
     if moved:
-        # At once: each change of the URL is a step for the browser's Back.
         along = {key: kept[key] for key in KEYS if state.asked(key) is None and kept.get(key) is not None}
         if along:
-            st.query_params.update(along)
+            steps.amend(page, along)
     asked = {key: state.asked(key) for key in KEYS}
     st.session_state[_KEPT] = {"page": page, **asked}
+    st.session_state[_LOST] = [] if default is None else _lost(found)
     st.session_state[_DRAWN] = None if default is None else _pick_both(found, default)
 
 
@@ -77,40 +79,42 @@ def passed(page: str) -> None:
     st.session_state[_KEPT] = {**st.session_state.get(_KEPT, {}), "page": page}
 
 
-def _pick_both(found: Choices, default: tuple[str, str]) -> tuple[str, str]:
-    wanted = [_wanted(found, key) for key in KEYS]
-    if wanted[0] and not wanted[1]:
-        default = (default[0], found.other(wanted[0], base=False) or default[1])
+def _pick_both(found: Choices, default: tuple[str, str]) -> tuple[str, str] | None:
+    asked = [state.asked(key) for key in KEYS]
+    wanted = [None if value is None else found.meant(value) for value in asked]
+    if _lost(found):
+        # Nobody has asked for what would stand in for it.
+        default_base = default_cand = None
+    elif wanted[0] and not wanted[1]:
+        default_base, default_cand = default[0], found.other(wanted[0], base=False) or default[1]
     elif wanted[1] and not wanted[0]:
-        default = (found.other(wanted[1], base=True) or default[0], default[1])
-    base = _pick("Base", KEYS[0], found, wanted[0] or default[0])
-    return base, _pick("Candidate", KEYS[1], found, wanted[1] or default[1])
+        default_base, default_cand = found.other(wanted[1], base=True) or default[0], default[1]
+    else:
+        default_base, default_cand = default
+    base = _pick("Base", KEYS[0], found, wanted[0] or default_base)
+    cand = _pick("Candidate", KEYS[1], found, wanted[1] or default_cand)
+    return (base, cand) if base is not None and cand is not None else None
 
 
-def _wanted(found: Choices, key: str) -> str | None:
-    """The side that the URL asks for; one that is not there is said, and the default shown."""
-    value = state.asked(key)
-    if value is None:
-        return None
-    meant = found.meant(value)
-    if meant is None:
-        what = {"base": "base", "cand": "candidate"}[key]
-        state.say_unknown(what, value, found.references)
-    return meant
+def _lost(found: Choices) -> list[tuple[str, str]]:
+    """The sides that the URL asks for and that are not there: which side, and its reference."""
+    asked = [(_WORDS[key], state.asked(key)) for key in KEYS]
+    return [(word, value) for word, value in asked if value is not None and found.meant(value) is None]
 
 
-def _pick(label: str, key: str, found: Choices, current: str) -> str:
-    """One picker. The URL holds the reference and the list shows words, which a bound widget can't; its key holds the
+def _pick(label: str, key: str, found: Choices, current: str | None) -> str | None:
+    """One picker, without a selection where ``current`` is None. The URL holds the reference and the list shows words, which a bound widget can't; its key holds the
     current value so that the browser's Back moves the selection too."""
     options = list(found.references)
     picked = st.sidebar.selectbox(
         label,
         options,
-        index=options.index(current),
+        index=None if current is None else options.index(current),
         format_func=lambda reference: name(found, reference),
-        key=f"{key}-{current}",
+        key=f"{key}-{current or state.asked(key)}",
+        placeholder="Choose one",
     )
-    one = found.of(current)
+    one = None if current is None else found.of(current)
     if one is not None:
         st.sidebar.caption(about(one))
     if picked is not None and picked != current:
@@ -139,8 +143,11 @@ def sides(database: Database) -> tuple[str, str] | None:
     """The two references that are picked; None, with the reason and the command that helps on the page, where the
     database has no two sides. ``draw`` has drawn the pickers."""
     kept: tuple[str, str] | None = st.session_state.get(_DRAWN)
-    if kept is None:
-        _nothing_to_compare(database, read(database, recorded.choices))
+    found = read(database, recorded.choices)
+    if lost := st.session_state.get(_LOST):
+        _not_there(found, lost)
+    elif kept is None:
+        _nothing_to_compare(database, found)
     return kept
 
 
@@ -178,6 +185,15 @@ def _compared(
     verdicts = compare(loaded.base, loaded.candidate, loaded.pairs)
     sides_of = (base.run, base.environment, cand.run, cand.environment)
     return Compared(verdicts, loaded.pairs, base, cand, (url, rests, *sides_of))
+
+
+def _not_there(found: Choices, lost: list[tuple[str, str]]) -> None:
+    """A link whose sides are not here gets no verdict of others."""
+    with st.container(border=True, key="side-not-there"):
+        st.subheader("Nothing is compared: a side of this link is not here", anchor=False)
+        for word, value in lost:
+            state.say_unknown(word, value, found.references)
+        st.text("Choose Base and Candidate on the left.")
 
 
 def _nothing_to_compare(database: Database, found: Choices) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-
-from app import comparing, state
+from app import comparing, state, steps
 from app.data import Database, read
 from db.queries import history
 from evaluator.verdicts.sides import CellName
 
+# Why's key for the finding that is picked.
+FINDING: Final = "finding"
 # What Timeline calls the recorded ones, and how many digits of a hash name one in its URL.
 RECORDED: Final = "Recorded traces"
 TRACE_DIGITS: Final = 12
@@ -23,10 +22,12 @@ def open_why(
     evaluation: int,
     other: int | None = None,
     machine: str | None = None,
+    finding: str | None = None,
 ) -> None:
     """Go to the evidence of an evaluation, beside that of the ``other`` side of a comparison if there is one.
 
-    ``machine``: where it was measured, if that is not sure to be the one that Why shows at first.
+    ``machine``: where it was measured, if that is not sure to be the one that Why shows at first. ``finding``: the metric of
+    what the comparison says, if one of its findings was clicked.
     """
     # The comparison goes along, so that the browser's Back finds it where it was; the whole cell, because a filter that
     # is left to its widget comes into the URL in a step of its own, and Back to the step before is another workload.
@@ -34,36 +35,24 @@ def open_why(
     asked = {**sides, **cell_query(database, cell), "e": str(evaluation)}
     if other is not None and other != evaluation:
         asked["vs"] = str(other)
+        if finding is not None:
+            asked[FINDING] = finding
     if machine is not None and machine != read(database, history.machines)["machine"].iloc[0]:
         asked["machine"] = machine
-    _go("views/why.py", asked)
+    steps.leave("views/why.py", asked)
 
 
 def open_workload(database: Database, cell: CellName) -> None:
     """Go to the history of a cell's workload over torch versions."""
     sides = {key: value for key in comparing.KEYS if (value := state.asked(key)) is not None}
-    asked = {**sides, **cell_query(database, cell), "b": cell.bucket}
-    _go("views/workload.py", asked)
+    # All of its buckets are shown.
+    asked = {key: value for key, value in cell_query(database, cell).items() if key != "b"}
+    steps.leave("views/workload.py", {**sides, **asked})
 
 
 def open_timeline(trace: str) -> None:
     """Go to the lanes of a recorded trace, by its hash."""
-    _go("views/timeline.py", {"lanes": RECORDED, "trace": trace[:TRACE_DIGITS]})
-
-
-def _go(page: str, asked: dict[str, str]) -> None:
-    """Go to a page with these values in its URL.
-
-    Streamlit refuses values that a widget of this page is bound to, and would itself add them a step later: for good,
-    as steps that Back comes to. There is no public way of letting go of them.
-    """
-    context = get_script_run_ctx()
-    assert context is not None  # a page is being run
-    with context.session_state.query_params() as bound:
-        for key in asked:
-            if (binding := bound.get_binding_for_param(key)) is not None:
-                bound.unbind_widget(binding.widget_id)
-    st.switch_page(page, query_params=asked)
+    steps.leave("views/timeline.py", {"lanes": RECORDED, "trace": trace[:TRACE_DIGITS]})
 
 
 def cell_query(database: Database, cell: CellName) -> dict[str, str]:

@@ -1,14 +1,14 @@
 """What is being looked at: filters and the selected things, kept in the URL so that any view can be sent on.
 
 Keys are short because they are seen: w workload, target, variant, machine (shared, bound in the entry file);
-run, b bucket, e evaluation, vs the one beside it, tab (bound by the page that has them).
+run, b bucket, e evaluation, vs the one beside it, finding, tab.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import streamlit as st
 
@@ -17,6 +17,7 @@ from app.data import Database, read
 from db.queries import history
 
 Place = Callable[..., str | None]
+_Id = TypeVar("_Id", int, str)
 
 _DATABASE: Final = "_database"
 _FILTERS: Final = "_filters"
@@ -81,8 +82,8 @@ def pick(label: str, key: str, options: Sequence[str], *, what: str, place: Plac
     return chosen if chosen is not None and chosen in options else options[0]
 
 
-def pick_row(key: str, ids: Sequence[int], *, what: str, draw: Callable[[int, str], int | None]) -> int:
-    """One of ``ids`` (newest first), kept in the URL under ``key`` and picked in a table; at first the newest.
+def pick_row(key: str, ids: Sequence[_Id], *, what: str, draw: Callable[[int, str], int | None]) -> _Id:
+    """One of ``ids``, no two alike, kept in the URL under ``key`` and picked in a table; at first the first.
 
     ``draw(position, widget_key)`` draws the table with that row selected and returns the position that is selected
     now. The widget's key holds the URL's value, so that the browser's Back moves the selection too.

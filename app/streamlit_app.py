@@ -14,7 +14,7 @@ import pandas as pd  # noqa: E402
 import streamlit as st  # noqa: E402
 from streamlit.navigation.page import StreamlitPage  # noqa: E402
 
-from app import collector, comparing, data, empty, state  # noqa: E402
+from app import collector, comparing, data, empty, state, steps  # noqa: E402
 from evaluator.errors import UserError  # noqa: E402
 
 # Text in Arrow's memory, which pandas chooses by itself, is slow for frames of a page's size: a tenth of a whole script.
@@ -41,6 +41,7 @@ def main() -> None:
     st.set_page_config(
         page_title="Compilewatch", page_icon="⏱️", layout="wide", initial_sidebar_state="expanded"
     )
+    steps.begin()
     st.html(Path(_ROOT) / "app" / "style.css")
     st.logo(Path(_ROOT) / "app" / "logo.svg", size="large")
     page = st.navigation(list(PAGES.values()))

@@ -8,7 +8,7 @@ from typing import Final
 import pandas as pd
 import streamlit as st
 
-from app import choices, theme
+from app import choices, state, theme
 from db.queries.versions import targets_in_order
 from evaluator.verdicts.words import is_codegen
 
@@ -17,14 +17,17 @@ _EVERY: Final = "every target"
 _KEY: Final = "tgt"
 
 
-def pick(known: Iterable[str], *, page: str) -> str | None:
+def pick(known: Iterable[str]) -> str | None:
     """The target that is picked, None for all; where only one is compared nothing is drawn but why it has no times."""
     found = targets_in_order(known)
     if len(found) < 2:
+        wanted = state.asked(_KEY)
+        if wanted is not None and wanted not in (_EVERY, *found):
+            state.say_unknown("target", wanted, found)
         if found and is_codegen(found[0]):
             st.caption(f"{theme.literal(found[0])}: {theme.NOTHING_RAN}")
         return None
-    picked = choices.pick("Target", _KEY, [_EVERY, *found], what="target", page=page, bar=len(found) < 4)
+    picked = choices.pick("Target", _KEY, [_EVERY, *found], what="target", bar=len(found) < 4)
     if is_codegen(picked):
         st.caption(theme.NOTHING_RAN)
     return None if picked == _EVERY else picked

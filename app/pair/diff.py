@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import streamlit as st
 
+from app import choices, links, metric_words, state, tables, theme
 from app import files as kept_files
-from app import metric_words, tables, theme
 from app.data import Database
 from app.findings import exact
 from app.pair import evidence as pair_evidence
@@ -74,16 +75,22 @@ def findings(database: Database, sides: Sides) -> None:
         "cause": tables.text("likely cause", width=260),
         "why": tables.text("why", width=420),
     }
-    row = tables.show(
-        found,
-        columns,
-        key=f"pair-findings-{sides.base.id}-{sides.candidate.id}",
-        rows=10,
-        pick="row",
-        csv="findings.csv",
-        caption="Worst first. Pick one to read all of it.",
-    )
-    kept_files.shown(pair_rows.detail(sides.cell.findings[row or 0]))
+
+    def draw(position: int, key: str) -> int | None:
+        return tables.show(
+            found,
+            columns,
+            key=f"pair-findings-{sides.base.id}-{sides.candidate.id}-{key}",
+            rows=10,
+            pick="row",
+            selected=position,
+            csv="findings.csv",
+            caption="Worst first. Pick one to read all of it.",
+        )
+
+    names = pair_rows.names(sides.cell)
+    picked = state.pick_row(links.FINDING, names, what="finding of this cell", draw=draw)
+    kept_files.shown(pair_rows.detail(sides.cell.findings[names.index(picked)]))
     ladder(sides)
 
 
@@ -133,9 +140,5 @@ TABS: Final[Mapping[str, Callable[[Database, Sides], None]]] = {
 def draw(database: Database, sides: Sides) -> Script:
     """Both evaluations; returns how their difference is shown on its own."""
     header(sides)
-    opened = st.tabs(list(TABS), key="tab", bind="query-params", on_change="rerun")
-    for tab, tab_of in zip(opened, TABS.values(), strict=True):
-        if tab.open:
-            with tab:
-                tab_of(database, sides)
+    choices.tabs({name: partial(tab, database, sides) for name, tab in TABS.items()})
     return of_two(sides.base, sides.candidate, database.option)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pandas as pd
 import streamlit as st
 
-from app import comparing, state, theme
+from app import comparing, links, state, steps, theme
 from app.comparing import Compared
 from app.data import Database, read
 from db.queries import comparison, why
@@ -74,8 +74,7 @@ def named_by_references(database: Database, cell: CellName) -> None:
         st.warning("Not compared: a side of this comparison did not evaluate this cell.")
     elif state.asked("e") in (None, str(one.candidate_evaluation)):
         st.session_state[_NAMED] = link
-        st.query_params["e"] = str(one.candidate_evaluation)
-        st.query_params[OTHER] = str(one.base_evaluation)
+        steps.amend("why", {"e": str(one.candidate_evaluation), OTHER: str(one.base_evaluation)})
 
 
 def follow(database: Database, cell: CellName, listed: pd.DataFrame) -> None:
@@ -86,6 +85,8 @@ def follow(database: Database, cell: CellName, listed: pd.DataFrame) -> None:
     before, st.session_state[_SEEN] = st.session_state.get(_SEEN), cell
     if before is None or before == cell:
         return
+    # It is a finding of the cell before.
+    st.query_params.pop(links.FINDING, None)
     for key in ("e", OTHER):
         value = state.asked(key)
         if value is None or not value.isdecimal() or int(value) in set(listed["evaluation"]):
@@ -114,7 +115,9 @@ def pick_other(listed: pd.DataFrame, evaluation: int) -> int | None:
     others = {str(row["evaluation"]): _named(row) for row in listed.to_dict("records")}
     others.pop(str(evaluation))
     wanted = state.asked(OTHER)
-    if wanted is not None and wanted not in others and wanted != str(evaluation):
+    if wanted == str(evaluation):
+        st.warning("An evaluation is not compared with itself: choose another one here.")
+    elif wanted is not None and wanted not in others:
         state.say_unknown("evaluation of this cell", wanted, list(others))
     current = wanted if wanted in others else ""
     options = ["", *others]

@@ -5,6 +5,7 @@ What is equal on both sides stands beside what differs, so that a short list nev
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeVar
 
@@ -103,6 +104,17 @@ def _why(finding: Finding) -> Iterable[str]:
     if finding.estimate is None and finding.kind != "time":
         said.insert(0, finding.text)
     return (one for one in dict.fromkeys(said) if one)
+
+
+def names(cell: CellVerdict) -> list[str]:
+    """What each finding is called in a URL: its metric, of several with one metric the second with ``.2`` behind it, and so on."""
+    seen: Counter[str] = Counter()
+    made = []
+    for finding in cell.findings:
+        seen[finding.metric] += 1
+        again = seen[finding.metric]
+        made.append(finding.metric if again == 1 else f"{finding.metric}.{again}")
+    return made
 
 
 def detail(finding: Finding) -> str:

@@ -20,28 +20,8 @@ from db.queries import trends
 
 OVER: Final = ("versions", "runs")
 EVERY: Final = "every variant"
-_BOUND: Final = ("m", "over", "v", "on", "host", "ref", "refrun", "table")
 # A point of one axis is none of the other.
 AT: Final = {"versions": "at", "runs": "atrun"}
-_KEPT: Final = "_trends"
-
-
-def come_back() -> None:
-    """Show what was shown before a click led to Why, where the browser's Back came from there.
-
-    Going to a page replaces the URL's values by those for that page while this one is still open, and Back comes to
-    that step: it is known by the evaluation, which only Why has, and by none of this page's values.
-    """
-    kept = st.session_state.get(_KEPT, {})
-    if state.asked("e") is not None and not any(state.asked(key) for key in (*_BOUND, *AT.values())):
-        del st.query_params["e"]
-        for key, value in kept.items():
-            st.query_params[key] = value
-        if kept:
-            st.rerun()
-        return
-    names = (*_BOUND, *AT.values())
-    st.session_state[_KEPT] = {key: value for key in names if (value := state.asked(key)) is not None}
 
 
 def choose(found: trends.Choices) -> tuple[str, trends.Scope]:

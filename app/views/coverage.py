@@ -59,9 +59,7 @@ def staleness(found: Compared, cells: pd.DataFrame) -> None:
 
 def cell_table(database: Database, cells: pd.DataFrame) -> None:
     """Every cell with what is known of it; a click opens its evidence."""
-    choice = choices.pick(
-        "Cells", "only", coverage_frames.CHOICES, what="choice of cells", page="coverage", bar=True
-    )
+    choice = choices.pick("Cells", "only", coverage_frames.CHOICES, what="choice of cells", bar=True)
     shown = coverage_frames.chosen(cells, choice).reset_index(drop=True)
     if shown.empty:
         st.info(f"No cell of {len(cells)} is {choice}.")
@@ -123,9 +121,9 @@ def page(database: Database) -> None:
     noise = noise_of(found.key, found)
     cards(found, cells, noise)
     staleness(found, cells)
-    part = choices.pick("Look at", "part", PARTS, what="part", page="coverage", bar=True)
+    part = choices.pick("Look at", "part", PARTS, what="part", bar=True)
     if part == "cells":
-        target = targets.pick(cells["target"], page="coverage")
+        target = targets.pick(cells["target"])
         cell_table(database, targets.only(cells, target))
     elif part == "noise":
         coverage_parts.noise(database, found, noise)

@@ -25,12 +25,12 @@ def choose(found: Compared) -> tuple[str, str, str]:
     left, middle, right = st.columns([2, 1, 1.4], vertical_alignment="bottom")
     with left:
         known = matrix_frames.metrics(found.verdicts)
-        metric = choices.pick("Metric", "m", known, what="metric", page="matrix")
+        metric = choices.pick("Metric", "m", known, what="metric")
     with middle:
-        only = choices.pick("Cells", "only", ROWS, what="choice of cells", page="matrix", bar=True)
+        only = choices.pick("Cells", "only", ROWS, what="choice of cells", bar=True)
     with right:
-        goes = st.segmented_control("A click opens", CLICKS, default=CLICKS[0], required=True, key="goes")
-    return metric, only, goes or CLICKS[0]
+        goes = choices.pick("A click opens", "goes", CLICKS, what="page that a click opens", bar=True)
+    return metric, only, goes
 
 
 def coverage(found: Compared, shown: pd.DataFrame, metric: str) -> None:
@@ -76,7 +76,7 @@ def heat_map(found: Compared, shown: pd.DataFrame, *what: str) -> int | None:
     return int(chosen[0]["cell"]) if chosen and chosen[0].get("cell") is not None else None
 
 
-def open_cell(database: Database, shown: pd.DataFrame, cell: int, goes: str) -> None:
+def open_cell(database: Database, found: Compared, shown: pd.DataFrame, cell: int, goes: str) -> None:
     """Go to the evidence of a cell, or to its workload's history."""
     one = shown[shown["cell"] == cell].iloc[0]
     name = CellName(one["workload"], one["bucket"], one["variant"], one["target"])
@@ -84,7 +84,11 @@ def open_cell(database: Database, shown: pd.DataFrame, cell: int, goes: str) -> 
     known = [int(evaluation) for evaluation in sides if pd.notna(evaluation)]
     if goes == "Workload" or not known:
         links.open_workload(database, name)
-    links.open_why(database, name, known[0], known[-1])
+    # A cell whose tile says why there is no value has no finding about the metric.
+    cells = [each for each in found.verdicts.cells if each.cell == name]
+    known_metrics = {finding.metric for each in cells for finding in each.findings}
+    metric = one["metric"] if one["metric"] in known_metrics else None
+    links.open_why(database, name, known[0], known[-1], finding=metric)
 
 
 def page(database: Database) -> None:
@@ -95,7 +99,7 @@ def page(database: Database) -> None:
     if not found.verdicts.cells:
         st.info("Neither side has evaluated a cell.")
         return
-    target = targets.pick({cell.cell.target for cell in found.verdicts.cells}, page="matrix")
+    target = targets.pick({cell.cell.target for cell in found.verdicts.cells})
     metric, only, goes = choose(found)
     every = targets.only(matrix_frames.rows(found.verdicts, found.pairs, metric), target)
     coverage(found, every, metric)
@@ -106,7 +110,7 @@ def page(database: Database) -> None:
     lines = courses(database, found, shown, metric)
     for picked in (heat_map(found, shown, metric, only, target or ""), table(found, shown, lines)):
         if picked is not None and picked in set(shown["cell"]):
-            open_cell(database, shown, picked, goes)
+            open_cell(database, found, shown, picked, goes)
 
 
 page(state.database())

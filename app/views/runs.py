@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
+from typing import Final
 
 import pandas as pd
 import streamlit as st
 
-from app import empty, run_tabs, state, tables, theme
+from app import choices, empty, run_tabs, state, tables, theme
 from app.data import Database, read
 from db.queries import overview
 
-TABS = ("Cells", "Failures and logs", "Environment", "Files", "Samples")
+TABS: Final = {
+    "Cells": run_tabs.cells,
+    "Failures and logs": run_tabs.failures,
+    "Environment": run_tabs.environment,
+    "Files": run_tabs.files,
+    "Samples": run_tabs.samples,
+}
 
 
 def headline(database: Database) -> None:
@@ -100,13 +108,7 @@ def page() -> None:
     label = f" · {theme.literal(row['label'])}" if isinstance(row["label"], str) else ""
     st.subheader(f"Run {run}{label}", anchor=False)
     badges(read(database, overview.status_counts, run))
-    drawers = (run_tabs.cells, run_tabs.failures, run_tabs.environment, run_tabs.files, run_tabs.samples)
-    for tab, draw in zip(
-        st.tabs(TABS, key="tab", bind="query-params", on_change="rerun"), drawers, strict=True
-    ):
-        if tab.open:
-            with tab:
-                draw(database, run)
+    choices.tabs({name: partial(draw, database, run) for name, draw in TABS.items()})
 
 
 page()

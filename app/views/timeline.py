@@ -22,9 +22,7 @@ def page(database: Database) -> None:
         "lanes",
         (MODEL, RECORDED),
         what="kind of timeline",
-        page="timeline",
         bar=True,
-        elsewhere=(),
     )
     if chosen == RECORDED:
         traces.draw(database)

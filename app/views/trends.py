@@ -70,7 +70,6 @@ def page(database: Database) -> None:
     if not known.targets:
         empty.nothing_evaluated(database)
         return
-    trend_controls.come_back()
     metric, scope = trend_controls.choose(known)
     # While somebody records a run that is not among them, the points stay what they are.
     rests = read(database, trends.rests_on, scope)

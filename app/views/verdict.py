@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -15,16 +15,11 @@ from app.verdict import chart as verdict_chart
 from evaluator.report.sections import Row
 from evaluator.verdicts.findings import CellVerdict
 
-_SHOWN: Final = "_shown"
-
 
 def pick_group(groups: dict[str, list[Row]]) -> str:
     """Which findings to list; the URL's, at first the first group that has any."""
     offered = [group for group in frames.GROUPS if group in frames.ALWAYS or groups[group]]
     wanted = state.asked("show")
-    if wanted is None and state.asked("e") is not None:
-        # On the way back from Why the URL is for a step that of the page one went to.
-        wanted = st.session_state.get(_SHOWN)
     if wanted is not None and wanted not in frames.GROUPS:
         state.say_unknown("group of findings", wanted, offered)
     current = wanted if wanted in offered else next((one for one in offered if groups[one]), offered[0])
@@ -40,7 +35,6 @@ def pick_group(groups: dict[str, list[Row]]) -> str:
     if picked != current:
         st.query_params["show"] = picked
         st.rerun()
-    st.session_state[_SHOWN] = current
     return current
 
 
@@ -69,7 +63,7 @@ def columns_of(group: str, shown: pd.DataFrame) -> dict[str, Any]:
 
 def findings(database: Database, found: Compared) -> None:
     """The findings of one group, worst first; a row opens its evidence."""
-    target = targets.pick({cell.cell.target for cell in found.verdicts.cells}, page="verdict")
+    target = targets.pick({cell.cell.target for cell in found.verdicts.cells})
     groups = frames.grouped(found.verdicts, target)
     group = pick_group(groups)
     shown = frames.table(groups[group])
@@ -87,14 +81,15 @@ def findings(database: Database, found: Compared) -> None:
         caption=f"{frames.MEANINGS[group]} Click a row to see why.",
     )
     if row is not None:
-        open_why(database, groups[group][row].cell)
+        one = groups[group][row]
+        open_why(database, one.cell, one.finding.metric)
 
 
-def open_why(database: Database, cell: CellVerdict) -> None:
-    """Go to a cell's evidence on both sides, or on the one that has any."""
+def open_why(database: Database, cell: CellVerdict, metric: str) -> None:
+    """Go to a cell's evidence on both sides, or on the one that has any: to what is said of ``metric``."""
     side = cell.candidate_evaluation if cell.candidate_evaluation is not None else cell.base_evaluation
     if side is not None:
-        links.open_why(database, cell.cell, side, cell.base_evaluation)
+        links.open_why(database, cell.cell, side, cell.base_evaluation, finding=metric)
 
 
 def forest(database: Database, found: Compared) -> None:
@@ -105,7 +100,7 @@ def forest(database: Database, found: Compared) -> None:
         return
     left, right = st.columns([1, 3], vertical_alignment="bottom")
     with left:
-        metric = choices.pick("Ratios of", "plot", metrics, what="metric", page="verdict")
+        metric = choices.pick("Ratios of", "plot", metrics, what="metric")
     frame = frames.forest(found.verdicts, metric)
     everything = len(frame) > frames.FEW_ROWS and right.toggle(
         f"Draw up to {frames.MOST_ROWS} rows, not the {frames.FEW_ROWS} slowest",
@@ -126,7 +121,7 @@ def forest(database: Database, found: Compared) -> None:
         evaluation = chosen.get("evaluation")
         cell = next((one for one in found.verdicts.cells if one.candidate_evaluation == evaluation), None)
         if cell is not None:
-            open_why(database, cell)
+            open_why(database, cell, metric)
 
 
 def page(database: Database) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 import streamlit as st
 
-from app import empty, evidence, measurements, state, tables, theme
+from app import choices, empty, evidence, measurements, state, tables, theme
 from app.data import Database, read
 from app.findings import exact, findings
 from app.pair import diff as why_diff
@@ -111,11 +113,8 @@ def alone(database: Database, record: EvaluationRecord) -> Script:
     summary(record)
     # What failed is looked at first where something did; the URL's tab goes before that.
     first = "Probes and logs" if theme.status_tone(record.status) == "failed" else None
-    opened = st.tabs(list(TABS), key="tab", bind="query-params", on_change="rerun", default=first)
-    for tab, draw in zip(opened, TABS.values(), strict=True):
-        if tab.open:
-            with tab:
-                draw(database, record)
+    drawers = {name: partial(draw, database, record) for name, draw in TABS.items()}
+    choices.tabs(drawers, first=first, known=list(why_diff.TABS))
     return of_one(record, database.option)
 
 

@@ -63,9 +63,7 @@ def page(database: Database) -> None:
         return
     since.draw(database, filters, newest["torch"].nunique())
     newest = newest.assign(note=[note(row) for row in newest.to_dict("records")])
-    part = choices.pick(
-        "Look at", "see", list(PARTS), what="part", page="workload", bar=True, elsewhere=("e", "b")
-    )
+    part = choices.pick("Look at", "see", list(PARTS), what="part", bar=True)
     st.caption(PARTS[part])
     about = (filters.workload, filters.target, filters.variant, filters.machine)
     shown = Shown(database, about, newest, filters.choices, versions.in_order(newest["torch"]))

@@ -70,20 +70,6 @@ def test_names_never_reach_markdown(opens: Opener, databases: Databases, metric:
         assert not [one for one in FRAGMENTS if one in text], text
 
 
-def test_what_was_chosen_is_found_again_on_the_way_back(opens: Opener, databases: Databases) -> None:
-    database = databases("upgrade")
-    app = opens(database, "matrix", m=WARM)
-    # The step that the browser's Back comes to: the page left for Why, with Why's values and none of its own.
-    del app.query_params["m"]
-    app.query_params["e"] = "1"
-    app.run()
-    assert app.selectbox(key=f"m-{WARM}").value == WARM
-    # Without them it is the page as anybody opens it.
-    del app.query_params["e"]
-    app.run()
-    assert app.selectbox(key="m-verdict").value == "verdict"
-
-
 def test_a_choice_goes_into_the_url(opens: Opener, databases: Databases) -> None:
     app = opens(databases("upgrade"), "matrix")
     app.selectbox(key="m-verdict").select("graph_breaks").run()

@@ -170,3 +170,60 @@ def test_default_database_is_below_the_current_folder(
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "compilewatch.db").touch()
     assert data.located() == "results/compilewatch.db"
+
+
+@pytest.mark.parametrize("page", [None, "matrix", "coverage"])
+@pytest.mark.parametrize("key", ["base", "cand"])
+def test_a_side_that_is_not_there_gets_no_verdict_of_another(
+    opens: Opener, databases: Callable[[str], Path], page: str | None, key: str
+) -> None:
+    app = opens(databases("upgrade"), page, **{key: "9.9.9"})
+    assert not app.exception
+    assert [one.value for one in app.subheader] == ["Nothing is compared: a side of this link is not here"]
+    assert [one.value.partition(" is recorded here")[0] for one in app.warning] == [
+        f"No {'base' if key == 'base' else 'candidate'} `9.9.9`"
+    ]
+    assert not app.metric and not app.dataframe
+    # What the reader picks instead is compared.
+    known = {"base": "2.13.0+cpu", "cand": "2.14.1+cpu"}
+    box = next(
+        one for one in app.sidebar.selectbox if one.label == {"base": "Base", "cand": "Candidate"}[key]
+    )
+    assert box.value is None
+    box.select(known[key]).run()
+    assert not app.exception and not app.warning
+    assert app.query_params[key] == known[key]
+    assert app.dataframe
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "said"),
+    [
+        (None, {"tgt": "cuda"}, "No target `cuda` is recorded here"),
+        ("coverage", {"tgt": "cuda"}, "No target `cuda` is recorded here"),
+        ("runs", {"tab": "zz"}, "No tab `zz` is recorded here"),
+        ("why", {"tab": "zz"}, "No tab `zz` is recorded here"),
+        ("why", {"w": "models.llama", "e": "24", "vs": "24"}, "An evaluation is not compared with itself"),
+        (
+            "why",
+            {"w": "models.llama", "e": "24", "vs": "9", "finding": "zz"},
+            "No finding of this cell `zz` is recorded here",
+        ),
+    ],
+)
+def test_no_value_of_the_url_is_replaced_without_a_word(
+    opens: Opener, databases: Callable[[str], Path], page: str | None, query: dict[str, str], said: str
+) -> None:
+    app = opens(databases("upgrade"), page, **query)
+    assert not app.exception
+    assert [one.value.startswith(said) for one in app.warning] == [True]
+
+
+@pytest.mark.parametrize("metric", ["compile.cold_s", "graph_breaks", "compiled.wall_ms"])
+def test_why_opens_with_the_finding_of_the_url(
+    opens: Opener, databases: Callable[[str], Path], metric: str
+) -> None:
+    app = opens(databases("upgrade"), "why", w="models.llama", e="24", vs="9", finding=metric)
+    assert not app.exception and not app.warning
+    (detail,) = [one.value for one in app.code if one.value.startswith("metric")]
+    assert detail.splitlines()[0].split()[-1] == metric
