@@ -75,7 +75,7 @@ def history(
     layers = [
         band.mark_area(opacity=0.14),
         band.mark_rule(opacity=0.55, strokeWidth=1.5),
-        dots.mark_point(size=16, opacity=0.6, strokeWidth=1),
+        dots.mark_point(size=18, opacity=1, strokeWidth=1),
         line.mark_line(strokeWidth=2),
         line.mark_point(size=60, opacity=1, cursor="pointer")
         .encode(shape=shape, fill=fill, fillOpacity=inside, tooltip=median_tip(medians, unit))
@@ -209,7 +209,7 @@ def failure_rail(
     )
     rail = alt.Chart(inline(word="no value")).encode(y=alt.YValue(PANEL_HEIGHT * (1 - RAIL_SHARE)))
     quiet = theme.NEUTRAL_COLOR
-    word = rail.mark_text(align="right", baseline="top", dy=3, dx=-2, fontSize=10, color=quiet)
+    word = rail.mark_text(align="right", baseline="top", dy=3, dx=-2, fontSize=10, style="quiet")
     drawn = [
         rail.mark_rule(strokeDash=[2, 3], color=quiet, opacity=0.6),
         word.encode(x=alt.XValue("width"), text=alt.Text("word:N")),
@@ -220,9 +220,7 @@ def failure_rail(
 
 def remark(text: str) -> alt.Chart:
     """Words in the upper right corner of a panel."""
-    mark = alt.Chart(inline(word=text)).mark_text(
-        align="right", baseline="top", dx=-4, dy=4, color=theme.NEUTRAL_COLOR
-    )
+    mark = alt.Chart(inline(word=text)).mark_text(align="right", baseline="top", dx=-4, dy=4, style="quiet")
     return mark.encode(x=alt.XValue("width"), y=alt.YValue(0), text=alt.Text("word:N"))
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 from app import charts, metric_words, tables, theme
 from app import files as kept_files
 from app.data import Database
-from app.drawing import unchecked
+from app.drawing import themed, unchecked
 from app.pair import numbers as pair_numbers
 from db.queries.why import EvaluationRecord
 from evaluator.verdicts.words import ROUND_FLAGS, is_codegen
@@ -26,7 +26,7 @@ def times(database: Database, record: EvaluationRecord) -> None:
     parts = pair_numbers.phase_parts(found)
     if parts:
         frame = pd.DataFrame(parts, columns=["phase", "value"])
-        st.vega_lite_chart(unchecked(lambda: charts.phases(frame)), key=f"phases-{record.id}")
+        st.vega_lite_chart(themed(unchecked(lambda: charts.phases(frame))), key=f"phases-{record.id}")
     found = found.sort_values("metric", key=lambda names: names.map(metric_words.order))
     shown = found.assign(
         title=[metric_words.title(metric) for metric in found["metric"]],

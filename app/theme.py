@@ -35,6 +35,10 @@ STATUS_COLORS: Final = {
     "neutral": ("#5B6675", "#95A1AF"),
 }
 
+# Words in charts, by the style that their marks name: on a light background, on a dark one. No one colour can be
+# read as small text on both, and those of marks on neither.
+TEXT_STYLES: Final = {"ink": ("#1B2330", "#DDE3EA"), "quiet": ("#56616F", "#9AA6B4")}
+
 # What is missing is shown as this, never as a number.
 MISSING: Final = "–"
 

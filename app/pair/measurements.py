@@ -7,7 +7,7 @@ import streamlit as st
 from app import files as kept_files
 from app import measurements, metric_words, tables, theme
 from app.data import Database
-from app.drawing import unchecked
+from app.drawing import themed, unchecked
 from app.pair import charts as pair_charts
 from app.pair import numbers as pair_numbers
 from app.pair.page import Sides
@@ -27,7 +27,7 @@ def times(database: Database, sides: Sides) -> None:
         order = [metric_words.title(metric) for metric in pair_numbers.PHASES] + [pair_numbers.REST]
         known = [phase for phase in order if phase in set(stacked["phase"])]
         spec = unchecked(lambda: pair_charts.phases(stacked, names, known))
-        st.vega_lite_chart(spec, key=f"pair-phases-{_key(sides)}")
+        st.vega_lite_chart(themed(spec), key=f"pair-phases-{_key(sides)}")
         for name in names:
             if name not in set(stacked["side"]):
                 st.caption(f"{name}: the phases of its compile were not recorded.")
