@@ -21,6 +21,8 @@ PANEL_HEIGHT: Final = 190
 RAIL_SHARE: Final = 0.2
 # A browser needs 15 s for 100,000 marks; beyond this many, the replicas' points give way to the interval.
 MOST_POINTS: Final = 4_000
+# Slanting labels for which half of a laptop's window has room.
+MOST_LABELLED: Final = 16
 # Selections of ``history``: the evaluation behind a median, and the one behind a failure.
 PICKED: Final = ("picked", "picked_failure")
 
@@ -96,9 +98,26 @@ def panel(layers: Sequence[alt.Chart], **frames: pd.DataFrame) -> Spec:
 
 def version_axis(versions: Sequence[str]) -> alt.X:
     """Versions in the given order, all of them, whether or not anything was measured."""
-    axis = alt.Axis(title="torch", labelAngle=0 if len(versions) <= 6 else -40, grid=False, labelLimit=120)
+    axis = alt.Axis(
+        title="torch",
+        values=labelled(versions),
+        labelAngle=0 if len(versions) <= 6 else -40,
+        labelOverlap=False,
+        grid=False,
+        labelLimit=120,
+    )
     scale = alt.Scale(domain=list(versions), padding=0.4)
     return alt.X("version:N", sort=list(versions), scale=scale, axis=axis)
+
+
+def labelled(order: Sequence[str], most: int = MOST_LABELLED) -> list[str]:
+    """Which of many in order have a label on the axis: the last always, the first always, between them every n-th. A
+    renderer that drops those for which there is no room drops the last one, which is the one that is looked for."""
+    if len(order) <= most:
+        return list(order)
+    every = math.ceil((len(order) - 1) / (most - 1))
+    places = list(range(len(order) - 1, every - 1, -every))
+    return [order[place] for place in (0, *reversed(places))]
 
 
 def value_axis(low: float, high: float, *, rail: bool, measured: bool) -> alt.Axis:
