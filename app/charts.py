@@ -7,7 +7,7 @@ A failed measurement has a mark of its own on a rail below the data and never a 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import altair as alt
@@ -21,6 +21,8 @@ PANEL_HEIGHT: Final = 190
 RAIL_SHARE: Final = 0.2
 # A browser needs 15 s for 100,000 marks; beyond this many, the replicas' points give way to the interval.
 MOST_POINTS: Final = 4_000
+# First letters of statuses that are their marks on the rail: measured, but no value of the axis.
+OWN_SIGNS: Final = ("∞", "=")
 # Slanting labels for which half of a laptop's window has room.
 MOST_LABELLED: Final = 16
 # Selections of ``history``: the evaluation behind a median, and the one behind a failure.
@@ -41,13 +43,14 @@ def history(
     buckets: Sequence[str],
     legend: bool = True,
     domain: tuple[float, float] | None = None,
+    apart: Mapping[str, str] | None = None,
 ) -> Spec:
     """One metric of one workload over torch versions: a line a bucket through the medians, a band where an
     interval exists, and each replica as a point. A click on a mark selects its evaluation (see ``PICKED``).
 
     ``points``: version, bucket, replica, value. ``summary``: version, bucket, median, low, high (null: no interval),
     n, evaluation, note (null: none; else the median's mark is hollow). ``failures``: version, bucket, status (as shown), failed (false: there is no
-    value, but nothing failed), reason, evaluation. All values are in ``unit``; ``domain``: ends of the axis.
+    value, but nothing failed), reason, evaluation. All values are in ``unit``; ``domain``: ends of the axis; ``apart``: of each version a name: a line joins only versions of one name.
     """
     color, fill, shape = bucket_encodings(buckets, legend)
     x = version_axis(versions)
@@ -62,11 +65,13 @@ def history(
     if len(points) > MOST_POINTS:
         points = points.iloc[:0]
     medians = with_gaps(summary, versions, buckets)
+    medians["line"] = [(apart or {}).get(version, "") for version in medians["version"]]
     data = {"points": points, "medians": medians}
     banded = "medians"
     if not medians["low"].notna().any():
         banded, data["none"] = "none", medians.iloc[:0]
-    band = alt.Chart(named(banded)).encode(x=x, y=y("low"), y2=alt.Y2("high:Q"), color=color)
+    joined = alt.Detail("line:N")
+    band = alt.Chart(named(banded)).encode(x=x, y=y("low"), y2=alt.Y2("high:Q"), color=color, detail=joined)
     dots = alt.Chart(named("points")).encode(
         x=x, y=y("value"), color=color, shape=shape, tooltip=point_tip(unit)
     )
@@ -78,7 +83,7 @@ def history(
         band.mark_area(opacity=0.14),
         band.mark_rule(opacity=0.55, strokeWidth=1.5),
         dots.mark_point(size=18, opacity=1, strokeWidth=1),
-        line.mark_line(strokeWidth=2),
+        line.encode(detail=joined).mark_line(strokeWidth=2),
         line.mark_point(size=60, opacity=1, cursor="pointer")
         .encode(shape=shape, fill=fill, fillOpacity=inside, tooltip=median_tip(medians, unit))
         .add_params(picked),
@@ -207,7 +212,7 @@ def panel_domain(points: pd.DataFrame, summary: pd.DataFrame, rail: bool) -> tup
 def failure_rail(
     failures: pd.DataFrame, x: alt.X, color: alt.Color, buckets: Sequence[str]
 ) -> tuple[list[alt.Chart], pd.DataFrame]:
-    """Layers: a cross for a failed bucket and a ring for one that was not to be measured, stacked from the bottom of the
+    """Layers: a cross for a failed bucket, a ring for one that was not to be measured, for others the sign of their status, stacked from the bottom of the
     panel in declared order; how high they are is no value. With them the frame that they draw as ``missing``."""
     ranks = {bucket: rank for rank, bucket in enumerate(buckets)}
     ordered = failures.assign(order=failures["bucket"].map(ranks)).sort_values(["version", "order"])
@@ -218,7 +223,12 @@ def failure_rail(
     tips = [*_who(), alt.Tooltip("status:N", title="no value"), alt.Tooltip("reason:N", title="reason")]
     picked = alt.selection_point(name=PICKED[1], fields=["evaluation"], on="click", empty=False, toggle=False)
     ordered["reason"] = ordered["reason"].astype("str")
-    ordered["sign"] = ["×" if failed else "○" for failed in ordered["failed"]]
+    ordered["sign"] = [
+        "×" if failed else status[0] if status[:1] in OWN_SIGNS else "○"
+        for failed, status in zip(ordered["failed"], ordered["status"], strict=True)
+    ]
+    # What was measured and has no place on the axis is told apart from what was not measured, in words.
+    own = dict.fromkeys(ordered.loc[ordered["sign"].isin(list(OWN_SIGNS)), "status"])
     marks = (
         alt.Chart(named("missing"))
         .mark_text(size=18, fontWeight="bold", baseline="middle", cursor="pointer")
@@ -226,7 +236,9 @@ def failure_rail(
         .encode(x=x, y=alt.Y("down:Q", scale=None), color=color, text=alt.Text("sign:N"), tooltip=tips)
         .add_params(picked)
     )
-    rail = alt.Chart(inline(word="no value")).encode(y=alt.YValue(PANEL_HEIGHT * (1 - RAIL_SHARE)))
+    rail = alt.Chart(inline(word=" · ".join(["no value", *own]))).encode(
+        y=alt.YValue(PANEL_HEIGHT * (1 - RAIL_SHARE))
+    )
     quiet = theme.NEUTRAL_COLOR
     word = rail.mark_text(align="right", baseline="top", dy=3, dx=-2, fontSize=10, style="quiet")
     drawn = [

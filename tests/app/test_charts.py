@@ -229,6 +229,24 @@ def test_charts_do_not_know_streamlit() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_no_line_joins_versions_that_are_kept_apart(tmp_path: Path) -> None:
+    measured = summary(*((version, "seq=16", 3.0, None, None) for version in VERSIONS))
+    apart = dict(zip(VERSIONS, ("CUDA", "CPU", "CUDA"), strict=True))
+
+    def lines(**options: Any) -> list[int]:
+        """How many points each line of the chart's picture joins."""
+        spec = drawn(POINTS.iloc[:0], measured, NONE, **options)
+        svg = picture(spec, tmp_path / "chart.svg", 400)
+        paths = re.findall(
+            r'<path aria-label="[^"]*" role="graphics-symbol" aria-roledescription="line mark" d="([^"]*)"',
+            svg,
+        )
+        return sorted(len(re.findall("[ML]", path)) for path in paths)
+
+    assert lines() == [3]
+    assert lines(apart=apart) == [1, 2]
+
+
 @pytest.mark.parametrize("n", [1, 2, 6, 16, 17, 25, 26, 60, 401])
 def test_newest_and_first_version_are_labelled_however_many_there_are(n: int, tmp_path: Path) -> None:
     versions = [f"2.{minor}.0" for minor in range(n)]
