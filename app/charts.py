@@ -147,7 +147,9 @@ def log_ticks(low: float, high: float) -> list[float]:
 def bucket_encodings(buckets: Sequence[str], legend: bool) -> tuple[alt.Color, alt.Fill, alt.Shape]:
     """Colour, fill and shape by bucket, in declared order, under one legend above the panel (or none)."""
     shown = (
-        alt.Legend(orient="top", title=None, columns=4, labelLimit=160, symbolOpacity=1) if legend else None
+        alt.Legend(orient="top", title=None, columns=4, labelLimit=160, symbolOpacity=1)
+        if legend and list(buckets) != [theme.NO_BUCKET]
+        else None
     )
     order = list(buckets)
     colors = alt.Scale(domain=order, range=[theme.PALETTE[i % len(theme.PALETTE)] for i in range(len(order))])

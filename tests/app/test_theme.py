@@ -90,3 +90,25 @@ def test_every_declared_metric_has_a_title_and_a_place() -> None:
     assert [metric for metric in METRICS if metric_words.title(metric) == metric] == []
     assert sorted(sorted(METRICS), key=metric_words.order) == [*METRICS]
     assert metric_words.order("unheard.of") > metric_words.order([*METRICS][-1])
+
+
+@pytest.mark.parametrize(
+    ("metric", "text", "shown"),
+    [
+        ("graph_breaks", "graph breaks: 0 -> 1", "0 -> 1"),
+        ("graph_breaks", "Graph breaks 0 -> 1", "0 -> 1"),
+        ("graph_breaks", "graph breaks", "graph breaks"),
+        ("status", "compile error: no such operator", "compile error: no such operator"),
+        ("unheard.of", "1 -> 2", "1 -> 2"),
+    ],
+)
+def test_a_title_is_not_said_twice(metric: str, text: str, shown: str) -> None:
+    assert metric_words.without_title(metric, text) == shown
+
+
+def test_a_workload_without_buckets_has_none_in_a_sentence() -> None:
+    assert theme.at_bucket("-") == ""
+    assert theme.at_bucket("seq=64") == " at `seq=64`"
+    assert theme.cell_text("w", "-") == "w"
+    assert theme.cell_text("w", "-", "max-autotune") == "w · max-autotune"
+    assert theme.cell_text("w", "n=1", "default", "cpu") == "w · n=1 · default · cpu"
