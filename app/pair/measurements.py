@@ -125,11 +125,11 @@ def files(database: Database, sides: Sides) -> None:
         columns = {
             "change": tables.text("change", width=110),
             "kind": tables.text("kind", width=115),
-            "name": tables.text("of", width=380),
+            "name": tables.text("of", width=335),
             "base_size": tables.text("base", width=75),
             "candidate_size": tables.text("candidate", width=80),
-            "base_sha256": tables.text("sha256, base", width=130),
-            "candidate_sha256": tables.text("sha256, candidate", width=130),
+            "base_sha256": tables.text("sha256, base", width=115),
+            "candidate_sha256": tables.text("sha256, candidate", width=115),
         }
         row = tables.show(
             shown,

@@ -54,7 +54,7 @@ def timeline(picture: Picture, *, zoom: bool = False) -> Spec:
         scale=alt.Scale(
             domain=[KINDS[kind][0] for kind in present], range=[KINDS[kind][1] for kind in present]
         ),
-        legend=alt.Legend(orient="top", title=None, labelLimit=260),
+        legend=alt.Legend(orient="top", title=None, labelLimit=260, symbolStrokeWidth=0),
     )
     y = _lanes(picture.lanes)
     shape: dict[str, Any] = {

@@ -49,8 +49,8 @@ def columns_of(group: str, shown: pd.DataFrame) -> dict[str, Any]:
     several = [name for name in ("variant", "target") if shown[name].nunique() > 1]
     doubtful = shown["confirmed"].isin(["unconfirmed", "rerun disagreed"]).any()
     columns = {
-        "workload": tables.text("workload", width=130),
-        "bucket": tables.text("bucket", width=100),
+        "workload": tables.text("workload", width=160),
+        "bucket": tables.text("bucket", width=95),
         **{name: tables.text(name, width=80) for name in several},
         "metric": tables.text("metric", width=110),
     }
@@ -65,7 +65,7 @@ def columns_of(group: str, shown: pd.DataFrame) -> dict[str, Any]:
             "verdict": tables.text("verdict", width=150 if doubtful else 95),
         }
     # As wide as its words it would begin where a laptop's window ends.
-    rest = 420 if group == "not_compared" else 155 if doubtful else 210
+    rest = 420 if group == "not_compared" else 130 if doubtful else 185
     return columns | {"why": tables.text("why" if group != "regressed" else "likely cause", width=rest)}
 
 
