@@ -40,7 +40,8 @@ def columns(part: str, shown: Shown) -> tuple[pd.DataFrame, dict[str, Any]]:
     elif part == "Accuracy":
         found = read(shown.database, history.accuracies, shown.ids)
         found["verdict"] = [
-            accuracy_text(verdict, reason)
+            # A column of nothing but missing texts may hold NaN.
+            accuracy_text(verdict, reason if isinstance(reason, str) else None)
             for verdict, reason in zip(found["verdict"], found["reason"], strict=True)
         ]
         found = found.drop(columns="reason")
