@@ -7,7 +7,7 @@ A failed measurement has a mark of its own on a rail below the data and never a 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import altair as alt
@@ -21,6 +21,10 @@ PANEL_HEIGHT: Final = 190
 RAIL_SHARE: Final = 0.2
 # A browser needs 15 s for 100,000 marks; beyond this many, the replicas' points give way to the interval.
 MOST_POINTS: Final = 4_000
+# First letters of statuses that are their marks on the rail: measured, but no value of the axis.
+OWN_SIGNS: Final = ("∞", "=")
+# Slanting labels for which half of a laptop's window has room.
+MOST_LABELLED: Final = 16
 # Selections of ``history``: the evaluation behind a median, and the one behind a failure.
 PICKED: Final = ("picked", "picked_failure")
 
@@ -39,13 +43,14 @@ def history(
     buckets: Sequence[str],
     legend: bool = True,
     domain: tuple[float, float] | None = None,
+    apart: Mapping[str, str] | None = None,
 ) -> Spec:
     """One metric of one workload over torch versions: a line a bucket through the medians, a band where an
     interval exists, and each replica as a point. A click on a mark selects its evaluation (see ``PICKED``).
 
     ``points``: version, bucket, replica, value. ``summary``: version, bucket, median, low, high (null: no interval),
     n, evaluation, note (null: none; else the median's mark is hollow). ``failures``: version, bucket, status (as shown), failed (false: there is no
-    value, but nothing failed), reason, evaluation. All values are in ``unit``; ``domain``: ends of the axis.
+    value, but nothing failed), reason, evaluation. All values are in ``unit``; ``domain``: ends of the axis; ``apart``: of each version a name: a line joins only versions of one name.
     """
     color, fill, shape = bucket_encodings(buckets, legend)
     x = version_axis(versions)
@@ -60,11 +65,13 @@ def history(
     if len(points) > MOST_POINTS:
         points = points.iloc[:0]
     medians = with_gaps(summary, versions, buckets)
+    medians["line"] = [(apart or {}).get(version, "") for version in medians["version"]]
     data = {"points": points, "medians": medians}
     banded = "medians"
     if not medians["low"].notna().any():
         banded, data["none"] = "none", medians.iloc[:0]
-    band = alt.Chart(named(banded)).encode(x=x, y=y("low"), y2=alt.Y2("high:Q"), color=color)
+    joined = alt.Detail("line:N")
+    band = alt.Chart(named(banded)).encode(x=x, y=y("low"), y2=alt.Y2("high:Q"), color=color, detail=joined)
     dots = alt.Chart(named("points")).encode(
         x=x, y=y("value"), color=color, shape=shape, tooltip=point_tip(unit)
     )
@@ -75,8 +82,8 @@ def history(
     layers = [
         band.mark_area(opacity=0.14),
         band.mark_rule(opacity=0.55, strokeWidth=1.5),
-        dots.mark_point(size=16, opacity=0.6, strokeWidth=1),
-        line.mark_line(strokeWidth=2),
+        dots.mark_point(size=18, opacity=1, strokeWidth=1),
+        line.encode(detail=joined).mark_line(strokeWidth=2),
         line.mark_point(size=60, opacity=1, cursor="pointer")
         .encode(shape=shape, fill=fill, fillOpacity=inside, tooltip=median_tip(medians, unit))
         .add_params(picked),
@@ -96,9 +103,26 @@ def panel(layers: Sequence[alt.Chart], **frames: pd.DataFrame) -> Spec:
 
 def version_axis(versions: Sequence[str]) -> alt.X:
     """Versions in the given order, all of them, whether or not anything was measured."""
-    axis = alt.Axis(title="torch", labelAngle=0 if len(versions) <= 6 else -40, grid=False, labelLimit=120)
+    axis = alt.Axis(
+        title="torch",
+        values=labelled(versions),
+        labelAngle=0 if len(versions) <= 6 else -40,
+        labelOverlap=False,
+        grid=False,
+        labelLimit=120,
+    )
     scale = alt.Scale(domain=list(versions), padding=0.4)
     return alt.X("version:N", sort=list(versions), scale=scale, axis=axis)
+
+
+def labelled(order: Sequence[str], most: int = MOST_LABELLED) -> list[str]:
+    """Which of many in order have a label on the axis: the last always, the first always, between them every n-th. A
+    renderer that drops those for which there is no room drops the last one, which is the one that is looked for."""
+    if len(order) <= most:
+        return list(order)
+    every = math.ceil((len(order) - 1) / (most - 1))
+    places = list(range(len(order) - 1, every - 1, -every))
+    return [order[place] for place in (0, *reversed(places))]
 
 
 def value_axis(low: float, high: float, *, rail: bool, measured: bool) -> alt.Axis:
@@ -123,7 +147,9 @@ def log_ticks(low: float, high: float) -> list[float]:
 def bucket_encodings(buckets: Sequence[str], legend: bool) -> tuple[alt.Color, alt.Fill, alt.Shape]:
     """Colour, fill and shape by bucket, in declared order, under one legend above the panel (or none)."""
     shown = (
-        alt.Legend(orient="top", title=None, columns=4, labelLimit=160, symbolOpacity=1) if legend else None
+        alt.Legend(orient="top", title=None, columns=4, labelLimit=160, symbolOpacity=1)
+        if legend and list(buckets) != [theme.NO_BUCKET]
+        else None
     )
     order = list(buckets)
     colors = alt.Scale(domain=order, range=[theme.PALETTE[i % len(theme.PALETTE)] for i in range(len(order))])
@@ -188,7 +214,7 @@ def panel_domain(points: pd.DataFrame, summary: pd.DataFrame, rail: bool) -> tup
 def failure_rail(
     failures: pd.DataFrame, x: alt.X, color: alt.Color, buckets: Sequence[str]
 ) -> tuple[list[alt.Chart], pd.DataFrame]:
-    """Layers: a cross for a failed bucket and a ring for one that was not to be measured, stacked from the bottom of the
+    """Layers: a cross for a failed bucket, a ring for one that was not to be measured, for others the sign of their status, stacked from the bottom of the
     panel in declared order; how high they are is no value. With them the frame that they draw as ``missing``."""
     ranks = {bucket: rank for rank, bucket in enumerate(buckets)}
     ordered = failures.assign(order=failures["bucket"].map(ranks)).sort_values(["version", "order"])
@@ -199,7 +225,12 @@ def failure_rail(
     tips = [*_who(), alt.Tooltip("status:N", title="no value"), alt.Tooltip("reason:N", title="reason")]
     picked = alt.selection_point(name=PICKED[1], fields=["evaluation"], on="click", empty=False, toggle=False)
     ordered["reason"] = ordered["reason"].astype("str")
-    ordered["sign"] = ["×" if failed else "○" for failed in ordered["failed"]]
+    ordered["sign"] = [
+        "×" if failed else status[0] if status[:1] in OWN_SIGNS else "○"
+        for failed, status in zip(ordered["failed"], ordered["status"], strict=True)
+    ]
+    # What was measured and has no place on the axis is told apart from what was not measured, in words.
+    own = dict.fromkeys(ordered.loc[ordered["sign"].isin(list(OWN_SIGNS)), "status"])
     marks = (
         alt.Chart(named("missing"))
         .mark_text(size=18, fontWeight="bold", baseline="middle", cursor="pointer")
@@ -207,9 +238,11 @@ def failure_rail(
         .encode(x=x, y=alt.Y("down:Q", scale=None), color=color, text=alt.Text("sign:N"), tooltip=tips)
         .add_params(picked)
     )
-    rail = alt.Chart(inline(word="no value")).encode(y=alt.YValue(PANEL_HEIGHT * (1 - RAIL_SHARE)))
+    rail = alt.Chart(inline(word=" · ".join(["no value", *own]))).encode(
+        y=alt.YValue(PANEL_HEIGHT * (1 - RAIL_SHARE))
+    )
     quiet = theme.NEUTRAL_COLOR
-    word = rail.mark_text(align="right", baseline="top", dy=3, dx=-2, fontSize=10, color=quiet)
+    word = rail.mark_text(align="right", baseline="top", dy=3, dx=-2, fontSize=10, style="quiet")
     drawn = [
         rail.mark_rule(strokeDash=[2, 3], color=quiet, opacity=0.6),
         word.encode(x=alt.XValue("width"), text=alt.Text("word:N")),
@@ -220,9 +253,7 @@ def failure_rail(
 
 def remark(text: str) -> alt.Chart:
     """Words in the upper right corner of a panel."""
-    mark = alt.Chart(inline(word=text)).mark_text(
-        align="right", baseline="top", dx=-4, dy=4, color=theme.NEUTRAL_COLOR
-    )
+    mark = alt.Chart(inline(word=text)).mark_text(align="right", baseline="top", dx=-4, dy=4, style="quiet")
     return mark.encode(x=alt.XValue("width"), y=alt.YValue(0), text=alt.Text("word:N"))
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import streamlit as st
 from altair.utils.schemapi import debug_mode
 
-from app.vega import Spec
+from app.vega import Spec, in_theme
 
 
 def draw(about: tuple[Any, ...], key: str, build: Callable[[], Spec]) -> Any:
@@ -19,8 +19,13 @@ def draw(about: tuple[Any, ...], key: str, build: Callable[[], Spec]) -> Any:
     the letter, so that a browser keeps the one it has.
     """
     # As text, which Streamlit looks at faster than at each part.
-    event: Any = st.vega_lite_chart(_spec(repr(about), build), key=key, on_select="rerun")
+    event: Any = st.vega_lite_chart(themed(_spec(repr(about), build)), key=key, on_select="rerun")
     return event.selection
+
+
+def themed(spec: Spec) -> Spec:
+    """The chart for the theme that the reader has."""
+    return in_theme(spec, dark=st.context.theme.type == "dark")
 
 
 @st.cache_data(show_spinner=False, max_entries=64)

@@ -145,6 +145,8 @@ def _generated(database: Database, record: EvaluationRecord) -> None:
         )
     source = picked["source_sha256"]
     if isinstance(source, str):
-        kept_files.content(database, "kernel_source", source, key=f"kernel-{record.id}")
+        kept_files.content(
+            database, "kernel_source", source, key=f"kernel-{record.id}", name=str(picked["name"])
+        )
     else:
         st.info("No source is kept of this kernel: external functions have none.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ from evaluator.verdicts.environments import place
 LANGUAGES: Final = {"workload_source": "python", "kernel_source": "cpp", "log": None, "trace": None}
 # A box of more lines than this scrolls.
 MOST_LINES: Final = 22
+# Letters of a name that is part of a file's.
+MOST_NAMED: Final = 80
 ENDINGS: Final = {
     "workload_source": "py",
     "kernel_source": "txt",
@@ -76,28 +79,40 @@ def _written(value: Any) -> str:
 
 
 def browse(database: Database, found: pd.DataFrame, *, key: str) -> None:
-    """A table of artifacts; the picked one can be read and saved. Files are only ever named by their hash."""
+    """A table of artifacts; the picked one can be read and saved. ``found`` may have names of theirs."""
     if found.empty:
         st.info("No file was kept.")
         return
     shown = found.assign(bytes=[theme.size(n) for n in found["size"]])
-    names = [name for name in ("workload", "bucket", "variant", "replica", "probe", "cache") if name in shown]
+    names = [
+        name
+        for name in ("name", "workload", "bucket", "variant", "replica", "probe", "cache")
+        if name in shown
+    ]
     columns: dict[str, Any] = {"kind": tables.text("kind", width=120), "bytes": tables.text("size", width=80)}
     columns |= {name: tables.text(name) for name in names}
     columns["sha256"] = tables.text("sha256", width=260)
     row = tables.show(shown, columns, key=key, rows=10, pick="row", csv="files.csv")
     if row is not None:
         picked = found.iloc[row]
-        content(database, str(picked["kind"]), str(picked["sha256"]), key=key)
+        told = [str(picked[name]) for name in ("name", "workload", "bucket", "probe") if name in names]
+        content(database, str(picked["kind"]), str(picked["sha256"]), key=key, name=" ".join(told[:2]))
 
 
-def content(database: Database, kind: str, sha256: str, *, key: str) -> None:
-    """One artifact: its text up to a limit, and the whole of it to save."""
+def saved_as(kind: str, sha256: str, name: str = "") -> str:
+    """What a file is called when it is saved. ``name`` comes from a record: what is not a plain letter or digit becomes a
+    ``_``, so that it can be no path, hidden file or device, and the hash tells files of one name apart."""
+    plain = re.sub(r"[^A-Za-z0-9.=-]+|\.{2,}", "_", name)[:MOST_NAMED].strip("._-=")
+    return f"{plain}{'-' if plain else ''}{sha256[:12]}.{ENDINGS.get(kind, 'bin')}"
+
+
+def content(database: Database, kind: str, sha256: str, *, key: str, name: str = "") -> None:
+    """One artifact: its text up to a limit, and the whole of it to save, under a name that begins with ``name``."""
     plain = artifact(database, sha256)
     st.download_button(
         f"Save this file ({theme.size(len(plain))})",
         plain,
-        file_name=f"{sha256[:12]}.{ENDINGS.get(kind, 'bin')}",
+        file_name=saved_as(kind, sha256, name),
         mime="application/octet-stream",
         key=f"{key}-save-{sha256}",
         on_click="ignore",

@@ -10,7 +10,8 @@ import streamlit as st
 from app import charts, metric_words, tables, theme
 from app import files as kept_files
 from app.data import Database
-from app.drawing import unchecked
+from app.drawing import themed, unchecked
+from app.pair import kept
 from app.pair import numbers as pair_numbers
 from db.queries.why import EvaluationRecord
 from evaluator.verdicts.words import ROUND_FLAGS, is_codegen
@@ -26,7 +27,7 @@ def times(database: Database, record: EvaluationRecord) -> None:
     parts = pair_numbers.phase_parts(found)
     if parts:
         frame = pd.DataFrame(parts, columns=["phase", "value"])
-        st.vega_lite_chart(unchecked(lambda: charts.phases(frame)), key=f"phases-{record.id}")
+        st.vega_lite_chart(themed(unchecked(lambda: charts.phases(frame))), key=f"phases-{record.id}")
     found = found.sort_values("metric", key=lambda names: names.map(metric_words.order))
     shown = found.assign(
         title=[metric_words.title(metric) for metric in found["metric"]],
@@ -125,11 +126,13 @@ def probes(database: Database, record: EvaluationRecord) -> None:
 
 def files(database: Database, record: EvaluationRecord) -> None:
     """Every file its probes left, once each, and the workload's source."""
-    found = record.artifacts.drop_duplicates(["kind", "sha256"])
+    found = kept.named(record.artifacts, record.kernels)
     kept_files.browse(database, found, key=f"artifacts-{record.id}")
     if record.source_sha256:
         st.caption("Source of the workload, as it was evaluated")
-        kept_files.content(database, "workload_source", record.source_sha256, key=f"source-{record.id}")
+        kept_files.content(
+            database, "workload_source", record.source_sha256, key=f"source-{record.id}", name=record.workload
+        )
 
 
 def environment(database: Database, record: EvaluationRecord) -> None:

@@ -88,6 +88,14 @@ def title(metric: str) -> str:
     return TITLES.get(metric, metric)
 
 
+def without_title(metric: str, text: str) -> str:
+    """A finding's text without the metric's title at its beginning, as of a count's (``graph breaks: 0 -> 1``), so that it can
+    stand behind that title."""
+    name = title(metric)
+    rest = text[len(name) :] if text.lower().startswith(name.lower()) else text
+    return rest.lstrip(": ") or text
+
+
 def unit(metric: str) -> str:
     """The declared unit: ``s``, ``ms``, ``MB``, ``1`` (a plain number), or empty if the metric is unknown."""
     return METRICS.get(metric, ("", ""))[0]

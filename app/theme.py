@@ -35,8 +35,15 @@ STATUS_COLORS: Final = {
     "neutral": ("#5B6675", "#95A1AF"),
 }
 
+# Words in charts, by the style that their marks name: on a light background, on a dark one. No one colour can be
+# read as small text on both, and those of marks on neither.
+TEXT_STYLES: Final = {"ink": ("#1B2330", "#DDE3EA"), "quiet": ("#56616F", "#9AA6B4")}
+
 # What is missing is shown as this, never as a number.
 MISSING: Final = "–"
+
+# What the one bucket of a workload is called that has no parameters.
+NO_BUCKET: Final = "-"
 
 STATUS_WORDS: Final[dict[str, tuple[str, str]]] = {
     "ok": ("✓", "ok"),
@@ -212,3 +219,14 @@ def literal(text: str) -> str:
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", flat)), default=0))
     pad = " " if flat.startswith("`") or flat.endswith("`") else ""
     return f"{fence}{pad}{flat or ' '}{pad}{fence}"
+
+
+def at_bucket(bucket: str) -> str:
+    """The end of a clause about a cell, `` at `seq=64` `` as Markdown; empty for a workload without buckets."""
+    return "" if bucket == NO_BUCKET else f" at {literal(bucket)}"
+
+
+def cell_text(workload: str, bucket: str, *more: str) -> str:
+    """A cell as plain text, ``models.bert · seq=64``, with what else tells it apart; without the bucket where its workload
+    has none."""
+    return " · ".join(one for one in (workload, "" if bucket == NO_BUCKET else bucket, *more) if one)

@@ -12,6 +12,8 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 
+from app import theme
+
 # A chart as JSON.
 Spec = dict[str, Any]
 
@@ -64,6 +66,15 @@ def layered(
         "autosize": FIT_WIDTH,
         "config": {"view": {"strokeWidth": 0}, **(config or {})},
     }
+
+
+def in_theme(spec: Spec, *, dark: bool) -> Spec:
+    """The chart with its words (axes, legends, text marks that name a style) in colours that can be read on a light or a
+    dark background. Its other parts are the same objects."""
+    colors = {style: pair[int(dark)] for style, pair in theme.TEXT_STYLES.items()}
+    named = {style: {"color": color} for style, color in colors.items()}
+    words = {"labelColor": colors["quiet"], "titleColor": colors["quiet"]}
+    return {**spec, "config": {**spec["config"], "axis": words, "legend": words, "style": named}}
 
 
 def _channel(channel: Any, known: dict[int, Any]) -> Any:

@@ -97,7 +97,13 @@ def _show_sources(database: Database, sides: Sides, picked: pd.Series[Any]) -> N
             if sha256 is None:
                 st.info("This side has no such kernel.")
             else:
-                kept_files.content(database, "kernel_source", sha256, key=f"pair-{word}-{_key(sides)}")
+                kept_files.content(
+                    database,
+                    "kernel_source",
+                    sha256,
+                    key=f"pair-{word}-{_key(sides)}",
+                    name=f"{picked['name']}-{word.lower()}",
+                )
 
 
 def _difference(database: Database, base: str, candidate: str, *, equal_body: bool) -> None:
@@ -156,7 +162,9 @@ def _fused_sources(database: Database, one: FusionChange, key: str) -> None:
                 if sha256 is None:
                     st.info("No source is kept of this kernel.")
                 else:
-                    kept_files.content(database, "kernel_source", sha256, key=f"{key}-{side}-{place}")
+                    kept_files.content(
+                        database, "kernel_source", sha256, key=f"{key}-{side}-{place}", name=f"{name}-{side}"
+                    )
 
 
 def _key(sides: Sides) -> str:

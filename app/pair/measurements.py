@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from app import files as kept_files
 from app import measurements, metric_words, tables, theme
 from app.data import Database
-from app.drawing import unchecked
+from app.drawing import themed, unchecked
 from app.pair import charts as pair_charts
+from app.pair import kept
 from app.pair import numbers as pair_numbers
 from app.pair.page import Sides
 from evaluator.verdicts import diffs
@@ -27,7 +30,7 @@ def times(database: Database, sides: Sides) -> None:
         order = [metric_words.title(metric) for metric in pair_numbers.PHASES] + [pair_numbers.REST]
         known = [phase for phase in order if phase in set(stacked["phase"])]
         spec = unchecked(lambda: pair_charts.phases(stacked, names, known))
-        st.vega_lite_chart(spec, key=f"pair-phases-{_key(sides)}")
+        st.vega_lite_chart(themed(spec), key=f"pair-phases-{_key(sides)}")
         for name in names:
             if name not in set(stacked["side"]):
                 st.caption(f"{name}: the phases of its compile were not recorded.")
@@ -109,26 +112,56 @@ def probes(database: Database, sides: Sides) -> None:
 
 
 def files(database: Database, sides: Sides) -> None:
-    """Every file that both sides' probes left: traces, logs, sources, each to be saved as it was written."""
-    sources = [record.source_sha256 for _, record in sides.both]
-    labels = (sides.verdicts.base, sides.verdicts.candidate)
-    columns = st.columns(2)
-    for column, (word, record), label in zip(columns, sides.both, labels, strict=True):
-        with column:
-            st.caption(f"{word} · {theme.literal(label)}")
-            found = record.artifacts.drop_duplicates(["kind", "sha256"])
-            kept_files.browse(database, found, key=f"artifacts-{record.id}")
-    if sources[0] == sources[1] and sources[0] is not None:
-        st.caption("Source of the workload, the same on both sides")
-        kept_files.content(database, "workload_source", sources[0], key=f"pair-source-{_key(sides)}")
+    """Every file that both sides' probes left, as pairs of one kind and name, the picked pair to be read and saved; and the
+    workload's source."""
+    found = kept.pairs(*(kept.named(record.artifacts, record.kernels) for _, record in sides.both))
+    key = f"pair-files-{_key(sides)}"
+    if found.empty:
+        st.info("No file was kept.")
+    else:
+        shown = found.assign(
+            **{name: [theme.size(n) for n in found[name]] for name in ("base_size", "candidate_size")}
+        )
+        columns = {
+            "change": tables.text("change", width=110),
+            "kind": tables.text("kind", width=115),
+            "name": tables.text("of", width=335),
+            "base_size": tables.text("base", width=75),
+            "candidate_size": tables.text("candidate", width=80),
+            "base_sha256": tables.text("sha256, base", width=115),
+            "candidate_sha256": tables.text("sha256, candidate", width=115),
+        }
+        row = tables.show(
+            shown,
+            columns,
+            key=key,
+            rows=8,
+            pick="row",
+            csv="files-compared.csv",
+            caption="Pairs of one kind and kernel. Pick one to read and save it.",
+        )
+        picked = found.iloc[row or 0]
+        hashes = (picked["base_sha256"], picked["candidate_sha256"])
+        _both(database, str(picked["kind"]), hashes, str(picked["name"]), key)
+    st.caption("Source of the workload")
+    sources = (sides.base.source_sha256, sides.candidate.source_sha256)
+    _both(database, "workload_source", sources, sides.candidate.workload, f"pair-source-{_key(sides)}")
+
+
+def _both(database: Database, kind: str, hashes: tuple[Any, Any], name: str, key: str) -> None:
+    """One file of each side, or the one that they share."""
+    if hashes[0] == hashes[1]:
+        if isinstance(hashes[0], str):
+            st.caption("The same on both sides")
+            kept_files.content(database, kind, hashes[0], key=key, name=name)
         return
-    for column, source, word in zip(columns, sources, ("base", "candidate"), strict=True):
-        if source is not None:
-            with column:
-                st.caption(f"Source of the workload on the {word}")
-                kept_files.content(
-                    database, "workload_source", source, key=f"pair-source-{word}-{_key(sides)}"
-                )
+    for column, word, sha256 in zip(st.columns(2), ("Base", "Candidate"), hashes, strict=True):
+        with column:
+            st.caption(word)
+            if isinstance(sha256, str):
+                kept_files.content(database, kind, sha256, key=f"{key}-{word}", name=f"{name}-{word.lower()}")
+            else:
+                st.info("This side has no such file.")
 
 
 def environment(database: Database, sides: Sides) -> None:

@@ -65,8 +65,7 @@ def headline(cell: CellVerdict) -> str:
         return f"Open: {text}." if text else "Nothing of what counts could be compared."
     first, *others = deciding
     title, text = metric_words.title(first.metric), phrases.said(first)
-    # A count's own text begins with its name.
-    text = f"{text[:1].upper()}{text[1:]}" if text.lower().startswith(title.lower()) else f"{title}: {text}"
+    text = f"{title}: {metric_words.without_title(first.metric, text)}"
     if first.verdict in BAD:
         text += f". Likely cause: {phrases.cause(first.cause)}"
     elif first.verdict == "inconclusive":

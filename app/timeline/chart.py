@@ -20,6 +20,16 @@ MOST_LABELS: Final = 60
 _LETTER: Final = 0.008
 # A browser draws this many at once and stays quick.
 MOST_MARKS: Final = 5_000
+# Whole, so that words in a bar can be read in both themes; the edge tells bars apart that touch or lie in each other.
+_EDGE: Final[dict[str, Any]] = {
+    "opacity": 1,
+    "clip": True,
+    "stroke": "#FFFFFF",
+    "strokeOpacity": 0.35,
+    "strokeWidth": 0.5,
+}
+_LIGHT: Final = "#FFFFFF"
+_DARK: Final = "#10141A"
 
 
 def timeline(picture: Picture, *, zoom: bool = False) -> Spec:
@@ -44,7 +54,7 @@ def timeline(picture: Picture, *, zoom: bool = False) -> Spec:
         scale=alt.Scale(
             domain=[KINDS[kind][0] for kind in present], range=[KINDS[kind][1] for kind in present]
         ),
-        legend=alt.Legend(orient="top", title=None, labelLimit=260),
+        legend=alt.Legend(orient="top", title=None, labelLimit=260, symbolStrokeWidth=0),
     )
     y = _lanes(picture.lanes)
     shape: dict[str, Any] = {
@@ -55,11 +65,9 @@ def timeline(picture: Picture, *, zoom: bool = False) -> Spec:
     }
     drawn = alt.Chart(named("bars")).encode(**shape, color=color, tooltip=[alt.Tooltip("tip:N", title=" ")])
     layers: list[Any] = [
-        drawn.transform_filter("datum.kind != 'wait' && datum.kind != 'alarm'").mark_rect(
-            opacity=0.85, clip=True
-        ),
+        drawn.transform_filter("datum.kind != 'wait' && datum.kind != 'alarm'").mark_rect(**_EDGE),
         drawn.transform_filter("datum.kind == 'alarm'").mark_rect(
-            opacity=0.85, clip=True, stroke=theme.STATUS_COLORS["failed"][0], strokeWidth=3
+            opacity=1, clip=True, stroke=theme.STATUS_COLORS["failed"][0], strokeWidth=3
         ),
         drawn.transform_filter("datum.kind == 'wait'").mark_rect(
             clip=True, fillOpacity=0.18, stroke=theme.NEUTRAL_COLOR, strokeDash=[4, 3], strokeWidth=1.2
@@ -77,8 +85,10 @@ def timeline(picture: Picture, *, zoom: bool = False) -> Spec:
             x=alt.X("middle:Q", **across), y=alt.Y("lane:Q", **y), text=alt.Text("label:N")
         )
         layers += [
-            words.transform_filter("datum.kind != 'wait'").mark_text(color="#FFFFFF", fontWeight="bold"),
-            words.transform_filter("datum.kind == 'wait'").mark_text(color=theme.NEUTRAL_COLOR),
+            words.transform_filter("datum.kind != 'wait'")
+            .encode(color=_on_bars())
+            .mark_text(fontWeight="bold"),
+            words.transform_filter("datum.kind == 'wait'").mark_text(style="quiet"),
         ]
     if zoom:
         layers[0] = layers[0].add_params(
@@ -88,6 +98,16 @@ def timeline(picture: Picture, *, zoom: bool = False) -> Spec:
         )
     data = {"bars": bars, "links": picture.links, "points": picture.points}
     return layered(layers, data, height=LANE_HEIGHT * len(picture.lanes))
+
+
+def on_bar(kind: str) -> str:
+    """The colour of words in a bar of this kind."""
+    return _LIGHT if KINDS[kind][1] == theme.PALETTE[0] else _DARK
+
+
+def _on_bars() -> alt.ColorValue:
+    light = json.dumps([kind for kind in KINDS if on_bar(kind) == _LIGHT])
+    return alt.ColorValue(_DARK, condition=[{"test": f"indexof({light}, datum.kind) >= 0", "value": _LIGHT}])
 
 
 def _labels(picture: Picture) -> list[str]:

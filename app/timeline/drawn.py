@@ -13,7 +13,7 @@ from app.vega import Spec
 
 def draw(about: tuple[Any, ...], key: str, build: Callable[[], Spec]) -> None:
     """Draw the chart that ``build`` makes; ``about`` says all that it depends on."""
-    st.vega_lite_chart(_spec(about, build), key=key)
+    st.vega_lite_chart(drawing.themed(_spec(about, build)), key=key)
 
 
 @st.cache_data(show_spinner=False, max_entries=64)

@@ -9,6 +9,7 @@ from typing import Final
 import altair as alt
 
 from app import theme
+from app.charts import MOST_LABELLED, labelled
 
 # The least that a panel of ratios shows: on an axis that fits the noise, noise looks like news.
 LEAST_SPAN: Final = (0.9, 1.1)
@@ -21,11 +22,13 @@ EAGER_NAME: Final = "eager"
 def x_axis(order: Sequence[str]) -> alt.X:
     """Every point in the given order. A line break in a label is one on the axis."""
     few = len(order) <= 8
+    lines = max((label.count("\n") + 1 for label in order), default=1)
     axis = alt.Axis(
         title=None,
         labelAngle=0 if few else -50,
         labelExpr="split(datum.label, '\\n')",
-        labelOverlap=False if few else "greedy",
+        values=labelled(order, MOST_LABELLED // lines),
+        labelOverlap=False,
         labelLimit=90,
         grid=False,
     )

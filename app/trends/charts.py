@@ -118,7 +118,7 @@ def outcomes(frame: pd.DataFrame, order: Sequence[str]) -> Spec:
             for row in numbered.to_dict("records")
         ],
     )[["label", "top", "said"]]
-    share = alt.Chart(named_data("shares")).mark_text(dy=-6, fontSize=11, color=theme.NEUTRAL_COLOR)
+    share = alt.Chart(named_data("shares")).mark_text(dy=-6, fontSize=11, style="quiet")
     # A layer without rows has no extent, which Vega-Lite warns of.
     layers = [
         bars,
@@ -143,7 +143,8 @@ def totals(frame: pd.DataFrame, order: Sequence[str]) -> Spec:
         .add_params(_click()),
     ]
     if len(order) <= MOST_NUMBERED:
-        layers.append(base.mark_text(dy=-10, fontSize=11).encode(text=alt.Text("total:Q", format=",d")))
+        number = alt.Chart(named_data("totals")).mark_text(dy=-10, fontSize=11, style="ink")
+        layers.append(number.encode(x=x, y=y, text=alt.Text("total:Q", format=",d")))
     layers.append(_left_out(x))
     left = shown[shown["total"].isna()].drop_duplicates("point")[[*_POINT, "note"]]
     return _finished(layers, totals=shown[[*_POINT, "series", "name", "total", "cells"]], left=left)

@@ -13,7 +13,7 @@ import streamlit as st
 
 from app import comparing, metric_words, theme
 from app.data import Database
-from app.drawing import ready
+from app.drawing import ready, themed
 from app.trends import charts as trend_charts
 from app.trends import shown as trend_data
 from app.trends.shown import Recorded, Shown
@@ -71,6 +71,8 @@ def ratios(of: Recorded, shown: Shown, drawn: Specs, at: str) -> str | None:
         f"Reference: {of.name(shown.same.reference)}. Below 1 is less. "
         f"Grey band: ±{Policy().margin(of.metric):.0%}, too small to matter.",
     ]
+    if (built := trend_data.builds_differ(of)) is not None:
+        words.append(built)
     if shown.redefined:
         words.append(
             f"{theme.counted(shown.redefined, 'cell')} of it changed definition elsewhere: not followed across that."
@@ -113,7 +115,7 @@ def phases(of: Recorded, shown: Shown, drawn: Specs, at: str) -> str | None:
 def _draw(of: Recorded, name: str, drawn: Specs, at: str) -> str | None:
     """One chart; the point that is clicked in it. Its key holds the picked one, so that Back moves the pick too."""
     spec = trend_charts.marked(drawn[name], of.label(at))
-    event: Any = st.vega_lite_chart(spec, key=f"trend-{name}-chart-{at}", on_select="rerun")
+    event: Any = st.vega_lite_chart(themed(spec), key=f"trend-{name}-chart-{at}", on_select="rerun")
     chosen = event.selection.get(trend_charts.PICKED) or []
     point = chosen[0].get("point") if chosen else None
     return str(point) if point in set(of.about["point"]) else None

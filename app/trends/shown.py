@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from app import metric_words, theme
+from app import builds, metric_words, theme
 from app.pair.numbers import PHASES
 from app.trends import frames as trend_frames
 from app.trends.axes import EAGER_NAME
@@ -16,6 +16,7 @@ from app.trends.charts import TOTALS
 from app.trends.frames import EAGER, TOTAL, Same
 from app.trends.intervals import with_intervals
 from db.queries.trends import Over, Point
+from evaluator.verdicts.policy import DIAGNOSTIC_MEMORY
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,13 @@ def ratios(of: Recorded, same: Same) -> pd.DataFrame:
     mine = noted(found, same, "ratio").merge(of.about, on="point")
     mine["note"] = mine["note"].mask(mine["point"] == same.reference, "the reference")
     title = metric_words.title(of.metric)
+    if of.metric in DIAGNOSTIC_MEMORY and builds_differ(of):
+        # Of host memory a line joins one build only.
+        built = {point.key: f"{point.build} build" for point in of.points}
+        mine["series"] = [
+            f"{series} {built[point]}".strip()
+            for series, point in zip(mine["series"], mine["point"], strict=True)
+        ]
     mine = mine.assign(name=[series or title for series in mine["series"]])
     eager = EAGER.get(of.metric)
     if eager is None or not same.cells:
@@ -167,11 +175,15 @@ def _moves(of: Recorded, ratios: pd.DataFrame, same: Same, at: str) -> list[str]
     if at == same.reference:
         return ["the reference itself"]
     text = f"{title} **{_change(row['ratio'])}** against {of.name(same.reference)}"
+    build = {point.key: point.build for point in of.points}
+    memory = of.metric in DIAGNOSTIC_MEMORY
+    if memory and build[at] != build[same.reference]:
+        text += f", another build of torch ({build[same.reference]} there, {build[at]} here)"
     if pd.notna(row["low"]):
         text += f" (95% interval {_change(row['low'])} to {_change(row['high'])})"
     kept = list(same.points)
     before = kept[max(0, kept.index(at) - 1)]
-    if before in (same.reference, at):
+    if before in (same.reference, at) or (memory and build[before] != build[at]):
         return [text]
     return [text, f"{_change(row['ratio'] / mine[before]['ratio'])} against {of.name(before)} before it"]
 
@@ -192,6 +204,17 @@ def said(of: Recorded, same: Same | None) -> str:
     if same.left_out:
         text += f"; {theme.listed([of.name(point) for point in same.left_out], 3)} left out"
     return f"{text}."
+
+
+def builds_differ(of: Recorded) -> str | None:
+    """Where the points' builds of torch differ, which their labels leave out, and what that means for the metric; None
+    where they have one."""
+    # Torch whole, local part and all, unless a point is a run.
+    names = (point.torch or "unknown" if of.over == "versions" else f"run {point.key}" for point in of.points)
+    found = builds.differ(zip(names, (point.build for point in of.points), strict=True))
+    if found is None or of.metric not in DIAGNOSTIC_MEMORY:
+        return found
+    return f"{found} {builds.APART}"
 
 
 def wide_phases(found: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:

@@ -86,8 +86,8 @@ def forest(frame: pd.DataFrame, *, title: str) -> Spec:
         .transform_calculate(one="1"),
         base.mark_rule(strokeWidth=2).encode(x=x("low"), x2=alt.X2("high:Q"), y=y, color=color),
         base.mark_point(filled=True, size=110, opacity=1).encode(x=x("ratio"), y=y, color=color, shape=shape),
-        base.mark_text(align="left", dx=7, fontSize=11).encode(
-            x=x("high"), y=y, text=alt.Text("label:N"), color=color
+        base.mark_text(align="left", dx=7, fontSize=11, style="ink").encode(
+            x=x("high"), y=y, text=alt.Text("label:N")
         ),
         # What is clicked and hovered is the whole row, not a mark of a few pixels.
         base.mark_bar(height=ROW, opacity=0, cursor="pointer")

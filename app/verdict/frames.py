@@ -200,11 +200,11 @@ def _drawn(cell: CellVerdict, finding: Finding, several: Mapping[str, bool]) -> 
     estimate = finding.estimate
     assert estimate is not None
     name = cell.cell
-    parts = [name.workload, name.bucket, *(getattr(name, field) for field, many in several.items() if many)]
+    more = (getattr(name, field) for field, many in several.items() if many)
     settled = finding.verdict == "unchanged"
     unconfirmed = finding.verdict in BAD and finding.confirmed is False
     return {
-        "cell": " · ".join(parts),
+        "cell": theme.cell_text(name.workload, name.bucket, *more),
         "ratio": round(estimate.ratio, 5),
         # An interval may be open; a drawing can't be.
         "low": round(max(estimate.low, estimate.ratio / 100), 5),

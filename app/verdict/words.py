@@ -93,7 +93,8 @@ def _about(finding: Finding) -> str:
     """What moved, by how much: title, change, interval, values."""
     title = metric_words.title(finding.metric)
     if finding.estimate is None:
-        return f"{title}: {theme.literal(_short(finding.text))}"
+        text = metric_words.without_title(finding.metric, finding.text)
+        return f"{title}: {theme.literal(_short(text))}"
     values = phrases.change(finding)
     again = ""
     if finding.rerun is not None:
@@ -110,7 +111,7 @@ def interval(estimate: Estimate) -> str:
 def _where(cell: CellVerdict) -> str:
     name = cell.cell
     variant = f" as {theme.literal(name.variant)}" if name.variant != "default" else ""
-    return f"in {theme.literal(name.workload)} at {theme.literal(name.bucket)}{variant}"
+    return f"in {theme.literal(name.workload)}{theme.at_bucket(name.bucket)}{variant}"
 
 
 def _cause(finding: Finding) -> str:

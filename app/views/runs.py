@@ -63,7 +63,9 @@ def pick_run(listed: pd.DataFrame) -> int:
         "torch": tables.text("torch", width=115),
         "label": tables.text("label", width=150),
         "status": tables.status("state", width=100),
-        "evaluations": tables.whole("cells", width=55),
+        "evaluations": tables.whole(
+            "evaluations", width=75, help="a cell in one environment: an upgrade has two of each cell"
+        ),
         "ok": tables.whole("✓ ok", width=55),
         "not_ok": tables.whole("✗ not ok", width=70),
         **({"pending": tables.whole("… open", width=60)} if listed["pending"].any() else {}),

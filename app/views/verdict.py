@@ -43,22 +43,24 @@ def columns_of(group: str, shown: pd.DataFrame) -> dict[str, Any]:
     several = [name for name in ("variant", "target") if shown[name].nunique() > 1]
     doubtful = shown["confirmed"].isin(["unconfirmed", "rerun disagreed"]).any()
     columns = {
-        "workload": tables.text("workload", width=140),
-        "bucket": tables.text("bucket", width=115),
+        "workload": tables.text("workload", width=160),
+        "bucket": tables.text("bucket", width=95),
         **{name: tables.text(name, width=80) for name in several},
-        "metric": tables.text("metric", width=120),
+        "metric": tables.text("metric", width=110),
     }
     if group != "not_compared":
         columns |= {
-            "base": tables.text("base", width=75),
-            "candidate": tables.text("candidate", width=80),
+            "base": tables.text("base", width=70),
+            "candidate": tables.text("candidate", width=75),
             "change": st.column_config.NumberColumn(
-                "change", format="%+.1f%%", width=65, help="Candidate against base"
+                "change", format="%+.1f%%", width=60, help="Candidate against base"
             ),
-            "interval": tables.text("95% interval", width=120),
-            "verdict": tables.text("verdict", width=165 if doubtful else 100),
+            "interval": tables.text("95% interval", width=115),
+            "verdict": tables.text("verdict", width=150 if doubtful else 95),
         }
-    return columns | {"why": tables.text("why" if group != "regressed" else "likely cause")}
+    # As wide as its words it would begin where a laptop's window ends.
+    rest = 420 if group == "not_compared" else 130 if doubtful else 185
+    return columns | {"why": tables.text("why" if group != "regressed" else "likely cause", width=rest)}
 
 
 def findings(database: Database, found: Compared) -> None:

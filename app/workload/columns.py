@@ -40,7 +40,8 @@ def columns(part: str, shown: Shown) -> tuple[pd.DataFrame, dict[str, Any]]:
     elif part == "Accuracy":
         found = read(shown.database, history.accuracies, shown.ids)
         found["verdict"] = [
-            accuracy_text(verdict, reason)
+            # A column of nothing but missing texts may hold NaN.
+            accuracy_text(verdict, reason if isinstance(reason, str) else None)
             for verdict, reason in zip(found["verdict"], found["reason"], strict=True)
         ]
         found = found.drop(columns="reason")
@@ -72,7 +73,9 @@ def _paid(shown: Shown) -> tuple[pd.DataFrame, dict[str, Any]]:
     for name, one in made.items():
         values = one.medians.set_index("evaluation")["median"].astype("float64").rename(name)
         frame = frame.join(values, on="evaluation")
+    # The number stays a column of its own, for those who save it.
+    frame = frame.assign(calls=measures.calls_said(frame["evaluation"], made["pays_off"]))
     return frame, {
         "speed_up": tables.significant("speed-up ×", 3, width=90),
-        "pays_off": tables.significant("calls to pay off", 3, width=120, help="none: no faster than eager"),
+        "calls": tables.text("calls to pay off", width=120, help="never: no faster than eager"),
     }

@@ -87,7 +87,7 @@ def said(found: FirstBad, versions: int) -> str:
         rest = f", and {theme.counted(more, 'more bucket')}" if more else ""
         sentence = (
             f"**✗ First bad version: {theme.literal(first.candidate)}**, against {theme.literal(first.base)}: "
-            f"{_short(first.text)} at {theme.literal(first.bucket)}{rest}."
+            f"{_short(first.text)}{theme.at_bucket(first.bucket)}{rest}."
         )
         return f"{sentence} Before it not known: {_named(found.gaps)}." if found.gaps else sentence
     if versions < 2:
@@ -103,7 +103,7 @@ def said(found: FirstBad, versions: int) -> str:
 
 def _named(gaps: Sequence[Told]) -> str:
     named = [
-        f"{theme.literal(one.base)} to {theme.literal(one.candidate)} at {theme.literal(one.bucket)} ({_short(one.text)})"
+        f"{theme.literal(one.base)} to {theme.literal(one.candidate)}{theme.at_bucket(one.bucket)} ({_short(one.text)})"
         for one in gaps
     ]
     return theme.listed(named, MOST_NAMED)

@@ -7,7 +7,7 @@ median, low, high, n, evaluation, note) and those without a value (version, buck
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
@@ -19,6 +19,8 @@ from app.trends.frames import COMPILED
 _POINTS: Final = ("version", "bucket", "replica", "value")
 _MEDIANS: Final = ("version", "bucket", "median", "low", "high", "n", "evaluation", "note")
 _MISSING: Final = ("version", "bucket", "status", "failed", "reason", "evaluation")
+# Compiling that is never won back: measured, and no number.
+NEVER: Final = "∞ never"
 # What ran eager, or was not compiled, has no speed-up.
 _NO_RATIO: Final = "no compiled code ran"
 
@@ -82,7 +84,7 @@ def speed_ups(newest: pd.DataFrame, summary: pd.DataFrame, eager: str, compiled:
 
 def calls_to_pay_off(newest: pd.DataFrame, summary: pd.DataFrame, eager: str, compiled: str) -> Frames:
     """After how many calls the cold compile is won back: its time over what a call saves, of the medians. Code that is
-    no faster than eager never pays off, which is no number."""
+    no faster than eager never pays off, which is no number: ``NEVER``."""
     wide = summary.pivot(index="evaluation", columns="metric", values="median").to_dict("index")
     medians, missing = [], []
     for row in newest.to_dict("records"):
@@ -94,10 +96,19 @@ def calls_to_pay_off(newest: pd.DataFrame, summary: pd.DataFrame, eager: str, co
         cold_s, eager_ms, compiled_ms = numbers
         if eager_ms <= compiled_ms:
             said = "compiled calls are no faster than eager's"
-            missing.append(_absent(row, said, status="never", failed=False))
+            missing.append(_absent(row, said, status=NEVER, failed=False))
         else:
             medians.append(_median(row, max(1.0, 1000 * cold_s / (eager_ms - compiled_ms))))
     return _framed(medians=medians, missing=missing)
+
+
+def calls_said(evaluations: Iterable[int], paid: Frames) -> list[str | None]:
+    """``calls_to_pay_off`` of these evaluations as text: ``1,000``, ``never``, or None where it is not known."""
+    calls = dict(zip(paid.medians["evaluation"], paid.medians["median"], strict=True))
+    never = set(paid.missing.loc[paid.missing["status"] == NEVER, "evaluation"])
+    return [
+        "never" if one in never else f"{calls[one]:,.0f}" if one in calls else None for one in evaluations
+    ]
 
 
 def phases(newest: pd.DataFrame, summary: pd.DataFrame, bucket: str) -> pd.DataFrame:

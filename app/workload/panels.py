@@ -10,7 +10,7 @@ from typing import Final
 import pandas as pd
 import streamlit as st
 
-from app import charts, drawing, metric_words, state
+from app import builds, charts, drawing, metric_words, state
 from app.data import Database, read
 from app.vega import Spec
 from app.workload import charts as workload_charts
@@ -19,6 +19,7 @@ from app.workload.frames import frames
 from app.workload.measures import Frames
 from app.workload.memory import DEVICE_COMPILE, DEVICE_MEMORY, MEMORY
 from db.queries import history
+from evaluator.verdicts.environments import build_of
 
 TIMES: Final = ("compile.cold_s", "compile.warm_cache_s")
 # Of one request; only of workloads that serve some.
@@ -89,6 +90,14 @@ class Shown:
         known = found["graphs"].notna()
         return found.assign(**{name: found[name].fillna(0).where(known) for name in ("generated", "extern")})
 
+    @property
+    def builds(self) -> dict[str, str]:
+        """Of each version what its torch was built for."""
+        names = ["built_cuda", "built_hip"]
+        fields = self.newest[names].astype("object").where(self.newest[names].notna(), None)
+        found = [build_of({"built_cuda": cuda, "built_hip": hip}) for cuda, hip in fields.to_numpy()]
+        return dict(zip(self.newest["torch"], found, strict=True))
+
     def calls(self) -> tuple[str, str]:
         """Eager's and the compiled call's time: the device's clock where it was read."""
         return CALLS[0] if self._timed & set(CALLS[0]) else CALLS[1]
@@ -110,12 +119,13 @@ class Shown:
 @dataclass(frozen=True)
 class _Panel:
     """A chart on a log axis. ``frames`` and ``domain``, the ends of an axis that it shares, are made when it is drawn
-    anew."""
+    anew; ``apart``: no line joins versions whose builds of torch differ."""
 
     title: str
     unit: str
     frames: Callable[[], Frames]
     domain: Callable[[], tuple[float, float]] | None = None
+    apart: bool = False
 
 
 def draw(part: str, shown: Shown) -> float | None:
@@ -184,6 +194,8 @@ def _accuracy(shown: Shown) -> float | None:
 
 def _memory(shown: Shown) -> float | None:
     panels = _measured(shown, MEMORY)
+    if (said := builds.differ(shown.builds.items())) is not None:
+        st.caption(f"{said} {builds.APART}")
     groups = [panels[:2], _on_one_axis(panels[2:])]
     if shown.memory() != MEMORY:
         groups.append(_on_one_axis(_measured(shown, DEVICE_COMPILE)))
@@ -211,7 +223,10 @@ def _measured(shown: Shown, metrics: Sequence[str]) -> list[_Panel]:
     def made(metric: str) -> Frames:
         return Frames(*frames(shown.newest, *given(), metric))
 
-    return [_Panel(metric_words.title(one), metric_words.unit(one), partial(made, one)) for one in metrics]
+    return [
+        _Panel(metric_words.title(one), metric_words.unit(one), partial(made, one), apart=one in MEMORY)
+        for one in metrics
+    ]
 
 
 def _paid(shown: Shown, made: Callable[..., Frames]) -> Frames:
@@ -257,6 +272,7 @@ def _history(shown: Shown, panel: _Panel, legend: bool) -> Spec:
         buckets=shown.choices.buckets,
         legend=legend,
         domain=panel.domain() if panel.domain else None,
+        apart=shown.builds if panel.apart else None,
     )
 
 

@@ -27,7 +27,7 @@ from db.queries import evaluated_builds, evaluated_probes
 from db.queries.frames import frame, frame_of_ids
 from db.queries.noise import warm_round_flags, with_round_flags
 from db.queries.rungs import of_cells
-from db.queries.versions import targets_in_order
+from db.queries.versions import built_for, targets_in_order
 from db.tables import EVALUATION
 
 _CACHE_OF: Final = {"compile.warm_cache_s": "warm", "compile.cold_serial_s": "cold_serial"}
@@ -118,7 +118,7 @@ def evaluations(
 ) -> pd.DataFrame:
     """Evaluations of a definition's cells, oldest first: evaluation, run, started_at, torch, environment (hash),
     bucket, status (missing: not finished), reason, evidence_only, recompile_limit_hit, ran_eager, nothing_compiled, reused_code,
-    graphs, graph_breaks, recompiles, round_flags (a list). ``machine`` restricts them to one machine: only its times compare."""
+    graphs, graph_breaks, recompiles, built_cuda, built_hip, round_flags (a list). ``machine`` restricts them to one machine: only its times compare."""
     query = (
         select(
             Evaluation.id.label("evaluation"),
@@ -137,6 +137,7 @@ def evaluations(
             Facts.graphs,
             Facts.graph_breaks,
             Facts.recompiles,
+            *built_for(Environment),
             warm_round_flags(),
         )
         .join(Run, Run.id == Evaluation.run_id)

@@ -16,9 +16,10 @@ from sqlalchemy import Connection, Text, cast, func, select
 from db.queries import newest
 from db.queries.frames import frame
 from db.queries.run_sides import WHOLE_PURPOSES, positions
-from db.queries.versions import in_order, targets_in_order
+from db.queries.versions import built_for, in_order, targets_in_order
 from db.session import Reads
 from db.tables import BUCKET, CELL, ENVIRONMENT, EVALUATION, FACTS, MACHINE, RUN, SUMMARY, VARIANT, WORKLOAD
+from evaluator.verdicts.environments import build_of
 
 # What a point is.
 Over = Literal["versions", "runs"]
@@ -55,7 +56,8 @@ class Point:
     """A torch version (``runs``: all that its newest evaluations are of, the newest last) or one environment of a run.
 
     ``key`` names it in a URL: the version, ``12`` or ``12@2``. ``started_at``: the newest run's. ``finished``: no run
-    of it goes on. ``places``: the (run, environment) rows that its evaluations are of.
+    of it goes on. ``places``: the (run, environment) rows that its evaluations are of. ``build``: what the newest one's
+    torch was built for, ``CPU``, ``CUDA`` or ``ROCm``.
     """
 
     key: str
@@ -65,6 +67,7 @@ class Point:
     label: str | None
     finished: bool
     places: frozenset[tuple[int, int]]
+    build: str
 
 
 def choices(reads: Reads) -> Choices:
@@ -129,8 +132,10 @@ def recorded(
         .where(RUN.c.id.in_([int(run) for run in places["run"].unique()]))
         .order_by(RUN.c.started_at, RUN.c.id)
     ).all()
-    environments = reads.execute(select(ENVIRONMENT.c.id, ENVIRONMENT.c.hash, ENVIRONMENT.c.torch_version))
-    about = {row.id: (row.hash, row.torch_version) for row in environments}
+    built = select(
+        ENVIRONMENT.c.id, ENVIRONMENT.c.hash, ENVIRONMENT.c.torch_version, *built_for(ENVIRONMENT.c)
+    )
+    about = {row.id: (row.hash, row.torch_version, build_of(row._asdict())) for row in reads.execute(built)}
     by_run: dict[int, list[int]] = {}
     for run, environment in sorted(zip(places["run"], places["environment"], strict=True)):
         by_run.setdefault(int(run), []).append(int(environment))
@@ -155,6 +160,7 @@ class _Place:
     environment: int
     hash: str
     torch: str | None
+    build: str
 
 
 def _versions(places: Sequence[_Place]) -> list[Point]:
@@ -188,6 +194,7 @@ def _point(key: str, places: Sequence[_Place]) -> Point:
         label=last.run.label,
         finished=all(one.run.status == "finished" for one in places),
         places=frozenset((one.run.run, one.environment) for one in places),
+        build=last.build,
     )
 
 

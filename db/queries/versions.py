@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
@@ -25,3 +26,10 @@ def in_order(versions: Iterable[str]) -> list[str]:
 def targets_in_order(targets: Iterable[str]) -> tuple[str, ...]:
     """Distinct targets by name, those on which nothing runs after all others."""
     return tuple(sorted(set(targets), key=lambda one: (is_codegen(one), one)))
+
+
+def built_for(environment: Any) -> tuple[Any, Any]:
+    """Columns of an environment (a model, or a table's columns) that say what its torch was built for: built_cuda and
+    built_hip, versions as text, NULL for a build without."""
+    hip = environment.fields["built_hip"].as_string()
+    return environment.torch_cuda.label("built_cuda"), hip.label("built_hip")

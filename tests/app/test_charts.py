@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pandas as pd
 import pytest
 
 from app import charts
+from app.trends.axes import x_axis
 from tests.app.drawn import picture, valid
 
 VERSIONS = ["2.9.1", "2.12.0", "2.13.0"]
@@ -224,3 +227,47 @@ def test_charts_do_not_know_streamlit() -> None:
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_no_line_joins_versions_that_are_kept_apart(tmp_path: Path) -> None:
+    measured = summary(*((version, "seq=16", 3.0, None, None) for version in VERSIONS))
+    apart = dict(zip(VERSIONS, ("CUDA", "CPU", "CUDA"), strict=True))
+
+    def lines(**options: Any) -> list[int]:
+        """How many points each line of the chart's picture joins."""
+        spec = drawn(POINTS.iloc[:0], measured, NONE, **options)
+        svg = picture(spec, tmp_path / "chart.svg", 400)
+        paths = re.findall(
+            r'<path aria-label="[^"]*" role="graphics-symbol" aria-roledescription="line mark" d="([^"]*)"',
+            svg,
+        )
+        return sorted(len(re.findall("[ML]", path)) for path in paths)
+
+    assert lines() == [3]
+    assert lines(apart=apart) == [1, 2]
+
+
+@pytest.mark.parametrize("n", [1, 2, 6, 16, 17, 25, 26, 60, 401])
+def test_newest_and_first_version_are_labelled_however_many_there_are(n: int, tmp_path: Path) -> None:
+    versions = [f"2.{minor}.0" for minor in range(n)]
+    measured = summary(*((version, "seq=16", 3.0, None, None) for version in versions))
+    spec = charts.history(
+        POINTS.iloc[:0], measured, NONE, title="t", unit="s", versions=versions, buckets=["seq=16"]
+    )
+    shown = re.findall(r">(2\.\d+\.0)<", picture(spec, tmp_path / "history.svg", 440))
+    assert {versions[0], versions[-1]} <= set(shown)
+    assert len(shown) <= charts.MOST_LABELLED
+    places = sorted(versions.index(one) for one in shown)
+    steps = [after - before for before, after in pairwise(places)]
+    # Even, but for the first: what is left over is nowhere twice as wide.
+    assert len(set(steps[1:])) <= 1
+    assert not steps or steps[0] < 2 * steps[-1]
+
+
+@pytest.mark.parametrize("n", [9, 20, 33, 120])
+def test_newest_run_is_labelled_on_trends(n: int) -> None:
+    order = [f"{run}\n03-{run % 28 + 1:02d}" for run in range(n)]
+    shown = x_axis(order).to_dict()["axis"]["values"]
+    assert (shown[0], shown[-1]) == (order[0], order[-1])
+    # A label of two lines takes the room of two.
+    assert len(shown) <= charts.MOST_LABELLED / 2

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app import theme
-from tests.app.test_theme import contrast
+from tests.app.test_contrast import contrast
 
 APP = Path(__file__).resolve().parents[2] / "app"
 

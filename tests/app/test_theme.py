@@ -86,26 +86,29 @@ def test_listed_says_how_many_are_left_out() -> None:
     assert theme.listed(["a", "b"], most=2) == "a, b"
 
 
-def contrast(first: str, second: str) -> float:
-    """Contrast ratio by the formula of WCAG 2."""
-
-    def luminance(color: str) -> float:
-        channels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-        return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-    light, dark = sorted((luminance(first), luminance(second)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-@pytest.mark.parametrize("tone", theme.STATUS_COLORS)
-def test_status_words_are_readable_in_both_themes(tone: str) -> None:
-    on_light, on_dark = theme.STATUS_COLORS[tone]
-    assert contrast(on_light, "#FFFFFF") >= 4.5
-    assert contrast(on_dark, "#12161C") >= 4.5
-
-
 def test_every_declared_metric_has_a_title_and_a_place() -> None:
     assert [metric for metric in METRICS if metric_words.title(metric) == metric] == []
     assert sorted(sorted(METRICS), key=metric_words.order) == [*METRICS]
     assert metric_words.order("unheard.of") > metric_words.order([*METRICS][-1])
+
+
+@pytest.mark.parametrize(
+    ("metric", "text", "shown"),
+    [
+        ("graph_breaks", "graph breaks: 0 -> 1", "0 -> 1"),
+        ("graph_breaks", "Graph breaks 0 -> 1", "0 -> 1"),
+        ("graph_breaks", "graph breaks", "graph breaks"),
+        ("status", "compile error: no such operator", "compile error: no such operator"),
+        ("unheard.of", "1 -> 2", "1 -> 2"),
+    ],
+)
+def test_a_title_is_not_said_twice(metric: str, text: str, shown: str) -> None:
+    assert metric_words.without_title(metric, text) == shown
+
+
+def test_a_workload_without_buckets_has_none_in_a_sentence() -> None:
+    assert theme.at_bucket("-") == ""
+    assert theme.at_bucket("seq=64") == " at `seq=64`"
+    assert theme.cell_text("w", "-") == "w"
+    assert theme.cell_text("w", "-", "max-autotune") == "w · max-autotune"
+    assert theme.cell_text("w", "n=1", "default", "cpu") == "w · n=1 · default · cpu"

@@ -19,9 +19,9 @@ METRIC = "compiled.wall_ms"
 VERSIONS = ("2.9.1+cpu", "2.12.0+cpu", "2.13.0+cpu")
 
 
-def point(index: int, torch: str, key: str | None = None) -> Point:
+def point(index: int, torch: str, key: str | None = None, build: str = "CPU") -> Point:
     started = datetime(2026, 3, 1 + index, tzinfo=UTC)
-    return Point(key or torch, torch, (index,), started, None, True, frozenset({(index, index)}))
+    return Point(key or torch, torch, (index,), started, None, True, frozenset({(index, index)}), build)
 
 
 POINTS = tuple(point(index, torch) for index, torch in enumerate(VERSIONS, 1))
@@ -246,3 +246,24 @@ def test_headline_says_how_the_picked_point_stands() -> None:
     assert "**3 of 3 cells ok**, 2 graph breaks, 0 recompiles." in said
     assert said.endswith("Measured on different days: a trend, no verdict.")
     assert trend_data.said(of, shown.same) == "The same **2 of 3 cells** at 3 torch versions."
+
+
+def test_host_memory_is_followed_within_a_build_only() -> None:
+    built = ("CUDA", "CPU", "CUDA")
+    points = tuple(
+        point(n, torch, build=one) for n, (torch, one) in enumerate(zip(VERSIONS, built, strict=True), 1)
+    )
+    metric = "compile.host_peak_mb"
+    rows = [row(n, 1, 100.0 * n) for n in (1, 2, 3)]
+    at = pd.DataFrame(rows).rename(columns={METRIC: metric})
+    of = trend_data.recorded("versions", metric, points, at)
+    said = trend_data.builds_differ(of) or ""
+    assert "CUDA at `2.9.1+cpu`, `2.13.0+cpu`; CPU at `2.12.0+cpu`" in said
+    assert "one build only" in said
+    same = trend_frames.same_cells(of.wide, VERSIONS[0], at)
+    assert trend_data.ratios(of, same)["series"].tolist() == ["CUDA build", "CPU build", "CUDA build"]
+    # The builds of other metrics are named too, and their line is one.
+    times = trend_data.recorded("versions", METRIC, points, pd.DataFrame([row(n, 1, 1.0) for n in (1, 2, 3)]))
+    assert "one build only" not in (trend_data.builds_differ(times) or "one build only")
+    alike = trend_data.recorded("versions", metric, POINTS, at)
+    assert trend_data.builds_differ(alike) is None

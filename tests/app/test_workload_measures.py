@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from app import charts as drawn
 from app.workload import charts, measures
 from tests.app.drawn import valid
 
@@ -59,7 +60,19 @@ def test_a_compile_pays_off_after_its_time_over_what_a_call_saves() -> None:
     found = measures.calls_to_pay_off(frame(evaluation(1), evaluation(2)), summary, EAGER, COMPILED)
     # 2 s over 2 ms a call.
     assert found.medians["median"].tolist() == [1000.0]
-    assert found.missing[["evaluation", "status", "failed"]].to_numpy().tolist() == [[2, "never", False]]
+    assert found.missing[["evaluation", "status", "failed"]].to_numpy().tolist() == [[2, "∞ never", False]]
+
+
+def test_never_is_said_apart_from_what_is_not_known() -> None:
+    summary = frame(*times(1, 2.0, [3.0], [1.0]), *times(2, 2.0, [1.0], [1.5]))
+    rows = frame(*(evaluation(number) for number in (1, 2, 3)))
+    found = measures.calls_to_pay_off(rows, summary, EAGER, COMPILED)
+    assert measures.calls_said([3, 2, 1], found) == [None, "never", "1,000"]
+    versions = ["2.1.0", "2.2.0", "2.3.0"]
+    spec = valid(drawn.history(*found, title="t", unit="calls", versions=versions, buckets=["n=4"]))
+    signs = {row["version"]: row["sign"] for row in spec["datasets"]["missing"]}
+    assert signs == {"2.2.0": "∞", "2.3.0": "○"}
+    assert "'no value · ∞ never'" in str(spec)
 
 
 @pytest.mark.parametrize("idle", [{"nothing_compiled": True}, {"ran_eager": "all"}, {"ran_eager": "some"}])
