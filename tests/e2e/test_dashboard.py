@@ -75,7 +75,9 @@ def test_first_screen_answers_and_a_row_leads_to_both_sides(watched: Watched, co
     watched.page.wait_for_url("**/why?**")
     watched.settle()
     # The URL holds what Why would not show anyway: evaluations 9 and 24 are of the first bucket.
-    assert watched.query() == {"cand": "2.14.1+cpu", "w": "models.llama", "e": "24", "vs": "9"}
+    cell = {"cand": "2.14.1+cpu", "w": "models.llama", "e": "24", "vs": "9"}
+    asked = watched.query()
+    assert asked == {**cell, "finding": asked["finding"]}
     watched.page.go_back()
     watched.page.get_by_role("heading", name="Upgrade, except models.llama").wait_for()
     watched.settle()
