@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import data, theme
+from app import data, steps, theme
 from evaluator.errors import UserError
 from tests.app import seed
 from tests.app.conftest import Opener
@@ -99,12 +99,15 @@ def test_no_name_of_a_comparison_reaches_markdown(
         assert not [one for one in FRAGMENTS if one in text], text
 
 
-def test_no_element_but_the_style_sheet_is_html(opens: Opener, databases: Callable[[str], Path]) -> None:
+def test_no_element_but_the_style_sheet_and_the_script_of_steps_is_html(
+    opens: Opener, databases: Callable[[str], Path]
+) -> None:
     app = opens(databases("hostile"), "why")
     assert not [one for one in app.get("markdown") if one.proto.allow_html]
     bodies = [one.proto.body for one in app.get("html")]
-    assert len(bodies) == 1
-    assert "<script" not in bodies[0]
+    ours = f"<script>{Path(steps.__file__).with_name('steps.js').read_text()}</script>"
+    assert [body for body in bodies if "<script" in body] == [ours]
+    assert len(bodies) == 2
 
 
 def test_name_is_shown_whole(opens: Opener, databases: Callable[[str], Path]) -> None:

@@ -51,7 +51,12 @@ def main_text(watched: Watched) -> str:
     """What the page says; a chart is drawn when it is ready."""
     parts = ("stHeading", "stMarkdown", "stMetric", "stText", "stAlert", "stTab")
     chosen = ", ".join(f'[data-testid="stMain"] [data-testid="{one}"]' for one in parts)
-    return "\n".join(watched.page.locator(chosen).all_inner_texts())
+    read: list[str] = []
+    # Some kinds of element are loaded when they are first needed, after the script is done.
+    while len(read) < 4 or len(set(read[-4:])) > 1:
+        read.append("\n".join(watched.page.locator(chosen).all_inner_texts()))
+        watched.page.wait_for_timeout(250)
+    return read[-1]
 
 
 LEFT = [

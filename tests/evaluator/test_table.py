@@ -63,7 +63,8 @@ def test_a_table_as_it_is_shown() -> None:
 
 def test_a_pass_that_leaves_something_out_does_not_look_like_one_of_all() -> None:
     said = "2 leaves not compared: out.a (a meta tensor has no values), out.b (a meta tensor has no values)"
-    part = evaluation(id=7, accuracy={"verdict": "pass", "reason": said})
+    accuracy = {"verdict": "pass", "reason": said}
+    part = evaluation(id=7, accuracy=accuracy, accuracy_series={"default": accuracy})
     assert table([part]).splitlines()[1].endswith("  pass, 2 leaves not compared")
     run = {"id": 1, "uuid": "u", "profile": "quick", "status": "finished", "started_at": None}
     assert f"  accuracy pass, {said}" in describe_run({"run": run, "evaluations": [part]}).splitlines()

@@ -124,6 +124,8 @@ def test_a_night_that_was_killed_goes_on_and_another_one_waits_its_turn(tmp_path
     write(tmp_path, 0)
     process = start(tmp_path, "nightly", "nightly.toml")
     wait_for_units(process, 2)
+    # However long the other one takes to ask, this one is not done meanwhile.
+    process.send_signal(signal.SIGSTOP)
     refused = evaluator(tmp_path, "nightly", "nightly.toml")
     assert refused.returncode == 2
     assert f"another night is going on (process {process.pid})" in refused.stderr
