@@ -13,6 +13,7 @@ from app import theme
 from db.queries.why import EvaluationRecord
 from evaluator.verdicts.words import (
     ROUND_FLAGS,
+    WRONG,
     accuracy_text,
     is_codegen,
     is_refusal,
@@ -92,7 +93,7 @@ def note(row: Mapping[Any, Any]) -> str | None:
         return NOTHING
     if row["recompile_limit_hit"] is True and row["ran_eager"] != "none":
         return f"{'partly ' if row['ran_eager'] == 'some' else ''}ran eager after the recompile limit"
-    if row["status"] == "accuracy_failed":
+    if row["status"] == WRONG:
         return "accuracy failed"
     return "; ".join(ROUND_FLAGS[flag] for flag in row.get("round_flags") or ()) or None
 

@@ -17,14 +17,14 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 # The page that is opened by the address alone.
 FIRST: Final = "verdict"
 _MARK: Final = "_step"
-_SCRIPT: Final = Path(__file__).with_name("steps.js")
+_SCRIPT: Final = Path(__file__).with_name("steps.js").read_text("utf-8")
 
 
 def begin() -> None:
     """Watch over the browser's steps; the entry file calls this first, before anything reads the URL."""
     _forget()
     with st.container(key="steps"):
-        st.html(f"<script>{_SCRIPT.read_text('utf-8')}</script>", unsafe_allow_javascript=True)
+        st.html(f"<script>{_SCRIPT}</script>", unsafe_allow_javascript=True)
 
 
 def leave(page: str, asked: Mapping[str, str]) -> None:

@@ -11,7 +11,7 @@ from evaluator.verdicts.findings import Finding
 from evaluator.verdicts.pairs import finding
 from evaluator.verdicts.sides import AccuracyResult, LeafDigest, Side
 from evaluator.verdicts.wording import listed
-from evaluator.verdicts.words import Verdict
+from evaluator.verdicts.words import WRONG, Verdict
 
 # (rtol, atol) by dtype name: the defaults of torch.testing.assert_close. Python numbers mostly come out of a float32
 # tensor. A float dtype that is not listed has no tolerance there, and none here.
@@ -40,7 +40,7 @@ def verdict_of(side: Side) -> str | None:
     """``pass``, ``fail`` or ``not_comparable``; None where accuracy was not reached."""
     if side.accuracy is not None and side.accuracy.verdict is not None:
         return side.accuracy.verdict
-    return _FAIL if side.status == "accuracy_failed" else None
+    return _FAIL if side.status == WRONG else None
 
 
 def judge_accuracy(base: Side, candidate: Side) -> tuple[Finding, ...]:

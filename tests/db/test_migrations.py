@@ -246,11 +246,7 @@ def typed(database: str) -> dict[str, list[dict[str, object]]]:
 
 def test_runs_of_before_were_plain_evaluations(database: str, tmp_path: Path) -> None:
     """A filled database of the revision before comes to today's with every row, and can be written to again."""
-    filled = str(tmp_path / "filled.db")
-    store = Store(filled)
-    store.write_many([*made.whole_run("first"), *made.whole_run("going-on")[:-1]])
-    store.close()
-    rows = typed(filled)
+    rows = rows_of([*made.whole_run("first"), *made.whole_run("going-on")[:-1]], tmp_path)
     older_database(database, "0003")
     with changing(database) as connection:
         copied(connection, rows)
@@ -275,11 +271,7 @@ def test_kernels_of_before_say_nothing_more_and_a_build_is_a_probe_from_then_on(
     """From the revision before, with rows in the two tables that are built anew, and children of theirs."""
     records = made.whole_run("first")
     older_database(database, "0004")
-    filled = str(tmp_path / "filled.db")
-    store = Store(filled)
-    store.write_many(records)
-    store.close()
-    rows = typed(filled)
+    rows = rows_of(records, tmp_path)
     with changing(database) as connection:
         copied(connection, rows)
         assert not inspect(connection).has_table("kernel_build")
@@ -315,11 +307,7 @@ def test_kernels_of_before_say_nothing_more_and_a_build_is_a_probe_from_then_on(
 def test_a_build_of_before_has_no_note_and_the_next_one_keeps_its_own(database: str, tmp_path: Path) -> None:
     records = [*made.whole_run("first")[:-1], *made.codegen_cell("first"), made.end("first")]
     older_database(database, "0006")
-    filled = str(tmp_path / "filled.db")
-    store = Store(filled)
-    store.write_many(records)
-    store.close()
-    rows = typed(filled)
+    rows = rows_of(records, tmp_path)
     with changing(database) as connection:
         copied(connection, rows)
         assert "note" not in {one["name"] for one in inspect(connection).get_columns("kernel_build")}
@@ -344,6 +332,15 @@ def test_a_build_of_before_has_no_note_and_the_next_one_keeps_its_own(database: 
 def tables(path: Path) -> set[str]:
     with closing(sqlite3.connect(path)) as connection:
         return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def rows_of(records: list[made.Record], folder: Path) -> dict[str, list[dict[str, object]]]:
+    """What these records are in the tables of today."""
+    filled = str(folder / "filled.db")
+    store = Store(filled)
+    store.write_many(records)
+    store.close()
+    return typed(filled)
 
 
 def copied(connection: Connection, rows: dict[str, list[dict[str, object]]]) -> None:

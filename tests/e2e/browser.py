@@ -98,6 +98,14 @@ class Watched:
             arg=count,
         )
 
+    def click_a_tile(self) -> None:
+        """Click the first tile of the Matrix."""
+        self.charts_drawn(1)
+        box = self.page.locator('[data-testid="stVegaLiteChart"] :is(canvas, svg)').first.bounding_box()
+        assert box is not None
+        # Below the legend and the axis, right of the workloads' names.
+        self.page.mouse.click(box["x"] + 250, box["y"] + 150)
+
 
 def values(address: str) -> dict[str, str]:
     """The values in an address."""

@@ -31,14 +31,6 @@ def heading(watched: Watched, name: str) -> None:
     watched.settle()
 
 
-def click_the_first_tile(watched: Watched) -> None:
-    watched.charts_drawn(1)
-    box = watched.page.locator('[data-testid="stVegaLiteChart"] :is(canvas, svg)').first.bounding_box()
-    assert box is not None
-    # Below the legend and the axis, right of the workloads' names.
-    watched.page.mouse.click(box["x"] + 250, box["y"] + 150)
-
-
 def click_the_first_row(watched: Watched) -> None:
     box = watched.page.locator('[data-testid="stDataFrame"]').first.bounding_box()
     assert box is not None
@@ -47,7 +39,7 @@ def click_the_first_row(watched: Watched) -> None:
 
 def test_a_tile_opens_its_two_evaluations_and_back_finds_the_metric(watched: Watched, url: str) -> None:
     watched.visit(f"{url}/matrix?m=compiled.wall_ms")
-    click_the_first_tile(watched)
+    watched.click_a_tile()
     heading(watched, "Why · models.llama")
     asked = watched.query()
     assert asked["w"] == "models.llama" and asked["e"] != asked["vs"]
@@ -60,7 +52,7 @@ def test_a_tile_opens_its_workload(watched: Watched, url: str) -> None:
     watched.visit(f"{url}/matrix")
     watched.page.get_by_test_id("stMain").get_by_role("radio", name="Workload").click()
     watched.settle()
-    click_the_first_tile(watched)
+    watched.click_a_tile()
     heading(watched, "models.llama")
     assert urlsplit(watched.page.url).path == "/workload"
 

@@ -39,14 +39,6 @@ def row_of_a_run(watched: Watched) -> None:
     row(watched, 1)
 
 
-def tile(watched: Watched) -> None:
-    watched.charts_drawn(1)
-    box = watched.page.locator('[data-testid="stVegaLiteChart"] :is(canvas, svg)').first.bounding_box()
-    assert box is not None
-    # Below the legend and the axis, right of the workloads' names.
-    watched.page.mouse.click(box["x"] + 250, box["y"] + 150)
-
-
 def main_text(watched: Watched) -> str:
     """What the page says; a chart is drawn when it is ready."""
     parts = ("stHeading", "stMarkdown", "stMetric", "stText", "stAlert", "stTab")
@@ -61,8 +53,8 @@ def main_text(watched: Watched) -> str:
 
 LEFT = [
     ("upgrade", "/?show=inconclusive&rows=true&cand=2.14.1%2Bcpu", row, "/why"),
-    ("upgrade", "/matrix?m=compiled.wall_ms&base=1%401", tile, "/why"),
-    ("upgrade", "/matrix?m=compiled.wall_ms&goes=Workload", tile, "/workload"),
+    ("upgrade", "/matrix?m=compiled.wall_ms&base=1%401", Watched.click_a_tile, "/why"),
+    ("upgrade", "/matrix?m=compiled.wall_ms&goes=Workload", Watched.click_a_tile, "/workload"),
     ("upgrade", "/coverage?only=missing", row, "/why"),
     ("realistic", "/runs?run=3&tab=Cells", row_of_a_run, "/why"),
     ("realistic", "/workload?w=models.vit&see=Kernels", row, "/why"),
