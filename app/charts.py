@@ -82,7 +82,7 @@ def history(
     layers = [
         band.mark_area(opacity=0.14),
         band.mark_rule(opacity=0.55, strokeWidth=1.5),
-        dots.mark_point(size=18, opacity=1, strokeWidth=1),
+        dots.mark_point(size=18, opacity=1, strokeWidth=1, aria=False),
         line.encode(detail=joined).mark_line(strokeWidth=2),
         line.mark_point(size=60, opacity=1, cursor="pointer")
         .encode(shape=shape, fill=fill, fillOpacity=inside, tooltip=median_tip(medians, unit))

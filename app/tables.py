@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pandas as pd
 import streamlit as st
+from pandas.io.formats.style import Styler
 
 from app import theme
 
@@ -137,7 +138,8 @@ def _coloured(shown: pd.DataFrame) -> Any:
     styled: Any = shown
     for column, colors in known.items():
         if column in shown and shown[column].isin(list(colors)).any():
-            styled = (shown.style if styled is shown else styled).map(
+            # Only what has a colour needs a name: to name every cell takes as long as all else about a table.
+            styled = (Styler(shown, cell_ids=False) if styled is shown else styled).map(
                 lambda value, colors=colors: f"color: {colors[value]}" if value in colors else "",
                 subset=[column],
             )

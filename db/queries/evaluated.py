@@ -87,7 +87,8 @@ def _found(reads: Reads, scope: ColumnElement[bool]) -> Iterator[tuple[Place, Ev
         failures=failures(reads, scope),
         launched=launches(reads, scope),
     )
-    for row in reads.execute(_cells().where(scope).order_by(EVALUATION.c.id)).mappings():
+    # All at once: fetched one by one, rows take twice as long.
+    for row in reads.execute(_cells().where(scope).order_by(EVALUATION.c.id)).mappings().all():
         one = Evaluated(
             cell=CellName(row["workload"], row["bucket"], row["variant"], row["target"]),
             cell_row=row["cell_id"],

@@ -30,6 +30,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 from playwright.sync_api import Page, TimeoutError, WebSocket, sync_playwright
+from streamlit import config
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.testing.v1 import AppTest
 
@@ -100,6 +101,9 @@ def main() -> int:
 def scripts(database: Path, found: dict[str, Figures]) -> None:
     """The time of each page's script, cold and warm, with nobody writing."""
     os.environ["COMPILEWATCH_DB"] = str(database)
+    # As `streamlit run app` takes them: the harness alone knows nothing of the settings beside the entry file.
+    config._main_script_path = str(ENTRY)
+    config.get_config_options(force_reparse=True)
     with timing_scripts() as took:
         # Imports are paid once by a server, not by a reader.
         for page in found:
