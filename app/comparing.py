@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from app import data, empty, state, steps
+from app import data, empty, state, steps, theme
 from app.data import Database, read
 from db.queries import comparison
 from db.queries import sides as recorded
@@ -132,8 +132,10 @@ def name(found: Choices, reference: str) -> str:
 
 
 def about(one: Choice) -> str:
-    """Which run a side is of: its purpose, when it began, and whether it is finished."""
-    words = [f"run {one.run}", one.purpose, one.started_at.strftime("%Y-%m-%d %H:%M")]
+    """Which run a side is of: its label, for which a box has no room, its purpose, when it began, and whether it is
+    finished."""
+    words = [f"run {one.run}", *([theme.literal(one.label)] if one.label else []), one.purpose]
+    words.append(one.started_at.strftime("%Y-%m-%d %H:%M"))
     if not one.finished:
         words.append("not finished")
     return " · ".join(words)

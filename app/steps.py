@@ -43,9 +43,19 @@ def leave(page: str, asked: Mapping[str, str]) -> None:
     st.switch_page(page, query_params={**asked, _MARK: _name(Path(page).stem)})
 
 
-def amend(page: str, values: Mapping[str, str]) -> None:
-    """Put values into the URL of ``page``, the one that is being run: what its step means, said in full, is no other step."""
-    st.query_params.update({**values, _MARK: _name(page)})
+def put(values: Mapping[str, str | None]) -> None:
+    """Change these values of the URL, None to none at all: one step, however many they are."""
+    context = get_script_run_ctx()
+    assert context is not None  # a page is being run
+    with context.session_state.query_params() as known:
+        for key in values:
+            known.discard_param_no_forward_msg(key)
+    st.query_params.update({key: value for key, value in values.items() if value is not None})
+
+
+def amend(page: str, values: Mapping[str, str | None]) -> None:
+    """As ``put``, in the URL of ``page``, the one that is being run: what its step means, said in full, is no other step."""
+    put({**values, _MARK: _name(page)})
     _forget()
 
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import streamlit as st
 
-from app import choices, links, metric_words, state, tables, theme
+from app import choices, links, state, tables, theme
 from app import files as kept_files
 from app.data import Database
 from app.findings import exact
 from app.pair import evidence as pair_evidence
 from app.pair import kernels as pair_kernels
+from app.pair import ladder
 from app.pair import measurements as pair_measurements
-from app.pair import numbers as pair_numbers
 from app.pair import rows as pair_rows
 from app.pair.page import Sides
 from app.scripts import Script, of_two
 from evaluator.verdicts.diffs import other_kernels, other_layers
-from evaluator.verdicts.words import BAD
 
 
 def header(sides: Sides) -> None:
@@ -91,37 +90,7 @@ def findings(database: Database, sides: Sides) -> None:
     names = pair_rows.names(sides.cell)
     picked = state.pick_row(links.FINDING, names, what="finding of this cell", draw=draw)
     kept_files.shown(pair_rows.detail(sides.cell.findings[names.index(picked)]))
-    ladder(sides)
-
-
-def ladder(sides: Sides) -> None:
-    """Which layer moved: the cell under more and more of torch.compile, on both sides."""
-    moved = pair_numbers.layer(sides.cell)
-    st.caption(f"Layer that moved: {moved or 'not known'}")
-    times = [one.metric for one in sides.cell.findings if one.kind == "time" and one.verdict in BAD]
-    metric = times[0] if times else "compiled.wall_ms"
-    rungs = pair_numbers.ladder(sides.pair, metric)
-    if rungs.empty:
-        if sides.cell.verdict in BAD:
-            st.text("No rung of the ladder is recorded: an upgrade climbs it for what its rerun confirms.")
-        return
-    columns: dict[str, Any] = {
-        "rung": tables.text("what takes part", width=240),
-        "base_status": tables.text("base", width=130),
-        "candidate_status": tables.text("candidate", width=130),
-        "base_accuracy": tables.text("base accuracy", width=110),
-        "candidate_accuracy": tables.text("candidate accuracy", width=130),
-        "base": tables.text("base time", width=90),
-        "candidate": tables.text("candidate time", width=110),
-        "ratio": tables.text("change", width=80, help="of the medians"),
-    }
-    tables.show(
-        rungs,
-        columns,
-        key=f"pair-ladder-{sides.base.id}-{sides.candidate.id}",
-        csv="ladder.csv",
-        caption=f"The same with more and more of torch.compile. Times: {metric_words.title(metric)}.",
-    )
+    ladder.draw(sides, database.option)
 
 
 TABS: Final[Mapping[str, Callable[[Database, Sides], None]]] = {

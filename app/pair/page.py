@@ -86,7 +86,7 @@ def follow(database: Database, cell: CellName, listed: pd.DataFrame) -> None:
     if before is None or before == cell:
         return
     # It is a finding of the cell before.
-    st.query_params.pop(links.FINDING, None)
+    moved: dict[str, str | None] = {links.FINDING: None}
     for key in ("e", OTHER):
         value = state.asked(key)
         if value is None or not value.isdecimal() or int(value) in set(listed["evaluation"]):
@@ -95,10 +95,9 @@ def follow(database: Database, cell: CellName, listed: pd.DataFrame) -> None:
         if old is None:
             continue
         same = listed[(listed["run"] == old.run) & (listed["environment"] == old.environment)]
-        if same.empty:
-            del st.query_params[key]
-        else:
-            st.query_params[key] = str(same["evaluation"].iloc[0])
+        moved[key] = None if same.empty else str(same["evaluation"].iloc[0])
+    # The choice of another cell is no step of its own, nor is what follows from it.
+    steps.amend("why", moved)
 
 
 def words(listed: pd.DataFrame) -> list[str | None]:
@@ -134,11 +133,7 @@ def pick_other(listed: pd.DataFrame, evaluation: int) -> int | None:
     if not others:
         st.caption("There is no other evaluation of this cell yet.")
     if (picked or "") != current:
-        if picked:
-            st.query_params[OTHER] = picked
-        else:
-            for key in (OTHER, *comparing.KEYS):
-                st.query_params.pop(key, None)
+        steps.put({OTHER: picked} if picked else dict.fromkeys((OTHER, *comparing.KEYS)))
         st.rerun()
     return int(current) if current else None
 

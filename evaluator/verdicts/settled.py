@@ -22,12 +22,13 @@ _AVOIDABLE: Final = frozenset({"different_machine", "not_measured"})
 
 @dataclass(frozen=True)
 class Kind:
-    """Gating times of one kind: how many count, how many are settled, and how many of the rest still allow a
-    regression beyond their margin."""
+    """Gating times of one kind: how many count, how many are settled, how many of the rest still allow a regression
+    beyond their margin, and how many are of cells that lost evidence, whatever they say."""
 
     total: int
     settled: int
     open: int
+    lost: int = 0
 
     @property
     def enough(self) -> bool:
@@ -58,7 +59,7 @@ def times_of(cells: Iterable[CellVerdict], policy: Policy) -> Times:
     no evidence. One that can't be compared counts, as not settled, where measuring otherwise would have settled it, and
     where both sides ran nothing compiled, since nobody knows what compiled code would have taken.
     """
-    found: dict[str, list[tuple[bool, bool]]] = {}
+    found: dict[str, list[tuple[bool, bool, bool]]] = {}
     measured, in_turns = False, True
     for cell in cells:
         lost, idle = lost_evidence(cell.findings), ran_nothing(cell.findings)
@@ -69,11 +70,12 @@ def times_of(cells: Iterable[CellVerdict], policy: Policy) -> Times:
             if one.verdict == "not_compared" and not (idle or _AVOIDABLE & set(one.reasons)):
                 continue
             in_turns = in_turns and "not_interleaved" not in one.reasons
-            settled = counts_as_settled(one) and not lost
+            counts = counts_as_settled(one)
+            still = not counts and _allows_regression(one, policy)
             counted = found.setdefault(one.metric.split(".")[0], [])
-            counted.append((settled, not settled and _allows_regression(one, policy)))
+            counted.append((counts and not lost, still, counts and lost))
     kinds = {
-        name: Kind(len(found[name]), sum(one for one, _ in found[name]), sum(one for _, one in found[name]))
+        name: Kind(len(found[name]), *(sum(each) for each in zip(*found[name], strict=True)))
         for name in KINDS
         if name in found
     }
@@ -91,15 +93,20 @@ def counts_as_settled(finding: Finding) -> bool:
 
 
 def said_of(times: Times) -> str:
-    """How much is settled, and of what kind too little is: "24 of 36 times settled, 12 still allow more than their
-    margin"."""
+    """How much is settled, what is said of all the rest, and of what kind too little is: "24 of 36 times settled, 11 still
+    allow more than their margin, 1 in a cell that lost evidence"."""
     if not times.kinds:
         return "no times could be compared" if times.measured else "no times measured"
     kinds = times.kinds.values()
-    total, settled, still = (sum(getattr(one, of) for one in kinds) for of in ("total", "settled", "open"))
+    counts = ("total", "settled", "open", "lost")
+    total, settled, still, lost = (sum(getattr(one, of) for one in kinds) for of in counts)
     said = f"{settled} of {total} times settled"
     if still:
         said += f", {still} still {'allows' if still == 1 else 'allow'} more than {'its' if still == 1 else 'their'} margin"
+    if lost:
+        said += f", {lost} in {'a cell' if lost == 1 else 'cells'} that lost evidence"
+    if rest := total - settled - still - lost:
+        said += f", {rest} can be slower by {'its' if rest == 1 else 'their'} margin at most"
     if not times.in_turns:
         said += " (times that were not measured in turns settle nothing)"
     if not times.short:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from app import theme
 from db.session import database_url, reader_engine
+from evaluator.__main__ import build_parser
 from tests.app import seed
 from tests.app.conftest import Opener, said
 from tests.app.records import MadeRun, MadeWorkload
@@ -292,3 +295,29 @@ def test_as_many_other_kernels_are_not_the_same(opens: Opener, databases: Databa
     shown = said(app)
     assert "Kernels: 5 base 5, others" in shown
     assert "Graphs: 1 same" in shown
+
+
+def test_an_unknown_layer_has_a_reason_and_a_command_that_finds_it(opens: Opener, tmp_path: Path) -> None:
+    failing = replace(seed.VIT, failures={("2.14.1", "*"): ("accuracy", "accuracy_failed", "leaf 0 is off")})
+    database = two(
+        tmp_path / "[a].db", replace(failing, name="pack.[vit]"), replace(failing, name="pack.[vit]")
+    )
+    app = compared(opens, database, "pack.[vit]", "batch=1")
+    shown = said(app)
+    assert "Layer that moved: not known. What a rerun confirms is measured layer by layer" in shown
+    (command,) = [one.value for one in app.code if "evaluator upgrade" in one.value]
+    words = shlex.split(command)[3:]
+    parser, _ = build_parser(["upgrade"])
+    asked = parser.parse_args(words)
+    assert asked.spec == ["2.13.0", "2.14.1"]
+    assert (asked.target, asked.db) == ("cpu", str(database))
+    # As patterns they mean this cell and no other.
+    cell = ("pack.[vit]", "batch=1", "default")
+    for (pattern,), name in zip((asked.workload, asked.buckets, asked.variants), cell, strict=True):
+        assert fnmatch.fnmatchcase(name, pattern)
+    assert not fnmatch.fnmatchcase("pack.v", asked.workload[0])
+
+
+def test_no_layer_is_asked_for_where_nothing_got_worse(opens: Opener, databases: Databases) -> None:
+    shown = said(compared(opens, databases("upgrade"), "models.vit", "batch=1"))
+    assert "Layer that moved" not in shown

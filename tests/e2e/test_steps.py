@@ -128,3 +128,20 @@ def test_tabs_of_why_are_steps(watched: Watched, urls: dict[str, str]) -> None:
     watched.page.wait_for_url("**tab=Kernels")
     watched.settle()
     assert watched.page.get_by_role("tab", name="Kernels").get_attribute("aria-selected") == "true"
+
+
+def test_another_cell_on_why_is_the_same_step_with_its_evaluations(
+    watched: Watched, urls: dict[str, str]
+) -> None:
+    watched.visit(f"{urls['upgrade']}/why?w=models.llama&base=1%401&cand=1%402")
+    before, steps = watched.query(), len(watched.steps())
+    assert {"e", "vs"} <= set(before)
+    watched.page.locator('[data-testid="stSelectbox"]', has_text="Shape bucket").locator("input").click()
+    watched.page.get_by_role("option").nth(1).click()
+    watched.page.wait_for_url("**b=**")
+    watched.settle()
+    after = watched.query()
+    assert len(watched.steps()) <= steps + 1
+    assert after["e"] != before["e"]
+    assert after["vs"] != before["vs"]
+    assert "finding" not in after

@@ -201,7 +201,17 @@ def test_an_upgrade_says_how_many_times_still_allow_a_regression() -> None:
     )
     found = verdicts([*alike(2), below])
     assert found.counts == {"unchanged": 2, "inconclusive": 1}
-    assert "2 of 3 times settled;" in found.answer_text
+    assert "2 of 3 times settled, 1 can be slower by its margin at most;" in found.answer_text
+
+
+def test_of_what_is_not_settled_something_is_said_to_the_last() -> None:
+    lost = pair(
+        side(series=series(compiled__wall_ms=1), accuracy=accuracy("pass")), timed(accuracy=None), "pack.l"
+    )
+    found = verdicts([*alike(4), unsettled("pack.u"), lost])
+    assert "4 of 6 times settled, 1 still allows more than its margin, 1 in a cell that lost evidence" in (
+        found.answer_text
+    )
 
 
 def test_what_a_rerun_contradicted_allows_what_the_rerun_allows() -> None:
@@ -210,7 +220,8 @@ def test_what_a_rerun_contradicted_allows_what_the_rerun_allows() -> None:
         return replace(slower("pack.a", False), rerun=again)
 
     loud = (*WIDE, 9.5, 10.5, 11.5)
-    assert "3 of 4 times settled;" in verdicts([*alike(3), contradicted(STEADY_8)]).answer_text
+    within = "3 of 4 times settled, 1 can be slower by its margin at most;"
+    assert within in verdicts([*alike(3), contradicted(STEADY_8)]).answer_text
     assert "1 still allows more than its margin" in verdicts([*alike(3), contradicted(loud)]).answer_text
 
 
