@@ -10,7 +10,8 @@ from app.findings import note
 from app.workload import panels, since
 from app.workload.columns import columns
 from app.workload.frames import in_order, remarks
-from app.workload.panels import PARTS, REPLICAS, Shown
+from app.workload.panels import PARTS, REPLICAS
+from app.workload.shown import Shown
 from db.queries import history, versions
 from evaluator.verdicts.sides import CellName
 from evaluator.verdicts.words import is_codegen

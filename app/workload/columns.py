@@ -9,7 +9,8 @@ import pandas as pd
 from app import metric_words, tables
 from app.data import read
 from app.workload import measures
-from app.workload.panels import COSTS, PHASES, Shown
+from app.workload.panels import COSTS, PHASES
+from app.workload.shown import Shown
 from db.queries import history
 from evaluator.verdicts.words import accuracy_text
 

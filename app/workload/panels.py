@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from typing import Final
 
 import pandas as pd
 import streamlit as st
 
 from app import builds, charts, drawing, metric_words, state
-from app.data import Database, read
+from app.data import read
 from app.vega import Spec
 from app.workload import charts as workload_charts
 from app.workload import measures
 from app.workload.frames import frames
 from app.workload.measures import Frames
 from app.workload.memory import DEVICE_COMPILE, DEVICE_MEMORY, MEMORY
+from app.workload.shown import REQUESTS, Shown
 from db.queries import history
-from evaluator.verdicts.environments import build_of
 
 TIMES: Final = ("compile.cold_s", "compile.warm_cache_s")
-# Of one request; only of workloads that serve some.
-REQUESTS: Final = ("eager.latency_ms", "compiled.latency_ms")
-CALLS: Final = (("eager.stream_ms", "compiled.stream_ms"), ("eager.wall_ms", "compiled.wall_ms"))
 PHASES: Final = (
     *("compile.cold_s", "compile.dynamo_s", "compile.aot_autograd_s", "compile.inductor_s"),
     "compile.toolchain_s",
@@ -51,69 +48,6 @@ COSTS: Final = {
 }
 # Parts whose charts show replicas, and intervals of their medians.
 REPLICAS: Final = ("Times", "Pays off", "Memory")
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What the page is about: ``about`` names it. ``newest``: of each version the newest evaluation of every bucket, with
-    its note."""
-
-    database: Database
-    about: tuple[str | None, ...]
-    newest: pd.DataFrame
-    choices: history.Choices
-    versions: Sequence[str]
-
-    @property
-    def ids(self) -> tuple[int, ...]:
-        return tuple(int(one) for one in self.newest["evaluation"])
-
-    @property
-    def rests_on(self) -> tuple[int, ...]:
-        """What the charts are drawn from: evaluations, and the database as it is while one of them goes on."""
-        ended = self.newest["status"].notna().all()
-        return self.ids if ended else (*self.ids, *self.database.stamp)
-
-    def summary(self, *metrics: str) -> pd.DataFrame:
-        """Summaries of these metrics, all replicas' values included."""
-        return read(self.database, history.summaries, self.ids, tuple(dict.fromkeys(metrics)))
-
-    def failed(self) -> pd.DataFrame:
-        return read(self.database, history.failed_probes, self.ids)
-
-    def with_kernels(self) -> pd.DataFrame:
-        """``newest`` with the columns generated and extern, of which none of a walk that has evidence is 0, and those of
-        ``history.kernel_costs``."""
-        counted = read(self.database, history.kernel_counts, self.ids)
-        found = self.newest.merge(counted, on="evaluation", how="left")
-        found = found.merge(read(self.database, history.kernel_costs, self.ids), on="evaluation", how="left")
-        known = found["graphs"].notna()
-        return found.assign(**{name: found[name].fillna(0).where(known) for name in ("generated", "extern")})
-
-    @property
-    def builds(self) -> dict[str, str]:
-        """Of each version what its torch was built for."""
-        names = ["built_cuda", "built_hip"]
-        fields = self.newest[names].astype("object").where(self.newest[names].notna(), None)
-        found = [build_of({"built_cuda": cuda, "built_hip": hip}) for cuda, hip in fields.to_numpy()]
-        return dict(zip(self.newest["torch"], found, strict=True))
-
-    def calls(self) -> tuple[str, str]:
-        """Eager's and the compiled call's time: the device's clock where it was read."""
-        return CALLS[0] if self._timed & set(CALLS[0]) else CALLS[1]
-
-    def serves(self) -> bool:
-        """Whether requests were timed."""
-        return bool(self._timed & set(REQUESTS))
-
-    @cached_property
-    def _timed(self) -> set[str]:
-        return set(self.summary(*CALLS[0], *CALLS[1], *REQUESTS)["metric"])
-
-    def memory(self) -> tuple[str, ...]:
-        """Metrics of memory: the host's, and the device's where one was measured."""
-        on_device = (*DEVICE_COMPILE, *DEVICE_MEMORY)
-        return (*MEMORY, *on_device) if len(self.summary(*on_device)) else MEMORY
 
 
 @dataclass(frozen=True)
