@@ -1,8 +1,8 @@
 """Which changes of the URL the browser's Back comes to: a page's own choices, and one for each way to another page.
 
-Streamlit makes every change that a script makes to the URL a step. On a way to another page that is one too many, of the
-page that is left with the values of the one that is gone to; a small script in the browser takes it out, told by a value of
-the URL that nobody gets to see.
+Streamlit makes every change that a script makes to the URL a step. On a way to another page those are too many: the page that
+is left gets other values, and the one that is come to loses those that only the other had. A small script in the browser
+takes them out. It sees what was clicked; what it can't see, a value of the URL tells it that nobody gets to see.
 """
 
 from __future__ import annotations

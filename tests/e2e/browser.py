@@ -31,7 +31,14 @@ PATIENCE_MS = 60_000
 KEEP_STEPS = """
 window.stepsForBack = [];
 const push = history.pushState.bind(history);
+const replace = history.replaceState.bind(history);
+const made = () => window.stepsForBack.length;
+// Of a step that was made and then changed, the address that it has now.
 history.pushState = (state, title, address) => { window.stepsForBack.push(String(address)); push(state, title, address); };
+history.replaceState = (state, title, address) => {
+  replace(state, title, address);
+  if (made()) window.stepsForBack[made() - 1] = location.href;
+};
 """
 LOCAL = {"localhost", "127.0.0.1", "::1", ""}
 

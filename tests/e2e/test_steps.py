@@ -91,6 +91,39 @@ def test_one_step_leaves_a_page_and_back_finds_it(
     context.close()
 
 
+# Values that only the page left has, values that both have, and none at all.
+BY_A_LINK = [
+    ("/why?w=models.llama&b=batch%3D1%2Cseq%3D256&tab=Times", "Trends"),
+    ("/why?w=models.llama&e=24&vs=9&finding=compiled.wall_ms", "Matrix"),
+    ("/workload?w=models.llama&see=Kernels", "Verdict"),
+    ("/workload?w=models.llama", "Why"),
+    ("/trends?m=compile.cold_s", "Coverage"),
+    ("/?show=improved&base=1%401&cand=1%402", "Workload"),
+    ("/runs?run=1&tab=Files", "Timeline"),
+    ("/timeline?program=Missing+wait", "Runs"),
+]
+
+
+@pytest.mark.parametrize(("path", "name"), BY_A_LINK, ids=[one[0] for one in BY_A_LINK])
+def test_a_page_that_is_left_by_a_link_is_found_by_back(
+    watched: Watched, urls: dict[str, str], path: str, name: str
+) -> None:
+    watched.visit(urls["upgrade"] + path)
+    before, steps = main_text(watched), len(watched.steps())
+    watched.page.get_by_role("link", name=name).first.click()
+    to = "/" if name == "Verdict" else f"/{name.lower()}"
+    watched.page.wait_for_url(lambda url: urlsplit(url).path == to)
+    main_text(watched)
+    there = watched.page.url
+    assert watched.steps()[steps:] == [watched.query()]
+    watched.page.go_back()
+    watched.page.wait_for_url(lambda url: urlsplit(url).path == urlsplit(path).path)
+    assert main_text(watched) == before
+    assert watched.query() == values(path)
+    watched.page.go_forward()
+    watched.page.wait_for_url(there)
+
+
 def test_a_run_that_was_picked_is_found_again(watched: Watched, urls: dict[str, str]) -> None:
     watched.visit(f"{urls['realistic']}/runs")
     watched.page.locator('[data-testid="stDataFrame"]').first.click(position={"x": 15, "y": 75})
