@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,12 +21,13 @@ class RecordError(UserError):
 
 
 def place(url: URL) -> str:
-    """How a database is named in a message: its file, or its URL without passwords."""
+    """How a database is named in a message: its file, or its URL without user, password and any other secret."""
     if url.get_backend_name() == "sqlite":
         return url.database or "the database in memory"
-    # What libpq takes as a parameter: password, passfile, sslpassword.
-    secret = [name for name in url.query if "pass" in name.lower()]
-    return url.difference_update_query(secret).render_as_string(hide_password=True)
+    # What libpq takes as a parameter: user, password, passfile, sslpassword, sslkey.
+    secret = [name for name in url.query if re.search("user|pass|secret|key", name.lower())]
+    bare = URL.create(url.drivername, host=url.host, port=url.port, database=url.database, query=url.query)
+    return bare.difference_update_query(secret).render_as_string()
 
 
 @contextmanager
