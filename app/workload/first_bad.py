@@ -9,7 +9,8 @@ from typing import Final
 
 from app import metric_words, theme
 from db.queries.steps import Step
-from evaluator.verdicts.cells import bad, compare_cell, lost_evidence
+from evaluator.verdicts.answering import wrong_on_both
+from evaluator.verdicts.cells import bad, compare_cell, lost_evidence, ran_nothing
 from evaluator.verdicts.findings import CellVerdict, Finding
 from evaluator.verdicts.policy import GATING_TIMES, Policy
 from evaluator.verdicts.sides import Pair
@@ -18,6 +19,7 @@ from evaluator.verdicts.words import VERDICTS
 # Verdicts of a time that say something for sure, once the sides were measured in turns.
 _SETTLED: Final = frozenset({"regressed", "improved", "unchanged"})
 _POLICY: Final = Policy()
+_MEASURED: Final = frozenset({"time", "memory"})
 # Steps that are named of those of which something is not known.
 MOST_NAMED: Final = 3
 # An error can be pages long; Why has all of it.
@@ -39,44 +41,45 @@ class Told:
 @dataclass(frozen=True)
 class FirstBad:
     """``worse``: what got worse at the first version at which anything did for sure, a bucket each, the worst first; empty
-    where nothing did. Of the steps before it, or of all: how many are ``known``, those that could not be compared in
-    full (``gaps``), and of how many every time is settled."""
+    where nothing did. Of the steps before it, or of all, of so many ``buckets``: how many are ``known``, those that could
+    not be compared in full or were bad before (``gaps``), of how many every time is settled (``timed``), and how many
+    were not measured in turns (``apart``)."""
 
     worse: tuple[Told, ...]
     known: int
     gaps: tuple[Told, ...]
     timed: int
+    apart: int = 0
+    buckets: int = 1
 
 
 def first_bad(steps: Sequence[Step]) -> FirstBad:
-    """``steps`` as ``db.queries.steps`` gives them, versions in order. An exact fact counts as soon as it is worse; a time
-    only if a rerun confirmed it, which takes both versions in one run."""
-    known, timed = 0, 0
+    """``steps`` as ``db.queries.steps`` gives them, versions in order. An exact fact of the newest evaluations counts as soon
+    as it is worse; a time only if a rerun confirmed it, which takes both versions in one run: the newest such run."""
     gaps: list[Told] = []
+    before: list[_Judged] = []
+
+    def found(worse: Sequence[Told] = ()) -> FirstBad:
+        buckets = len({one.step.pair.cell.bucket for one in before})
+        timed, apart = sum(one.timed for one in before), sum(one.step.in_turns is None for one in before)
+        return FirstBad(tuple(worse), len(before) - len(gaps), tuple(gaps), timed, apart, max(1, buckets))
+
     for _, of_version in groupby(steps, key=lambda step: step.candidate):
-        judged = [(step, _judged(step.pair)) for step in of_version]
-        worse = [(step, found) for step, cell in judged if (found := _sure(cell)) is not None]
+        judged = [_judged(step) for step in of_version]
+        worse = [sure for one in judged if (sure := one.sure) is not None]
         if worse:
-            worse.sort(key=lambda one: VERDICTS.index(one[1].verdict))
-            return FirstBad(tuple(_told(step, _text(one)) for step, one in worse), known, tuple(gaps), timed)
-        for step, cell in judged:
-            why = _gap(cell)
-            known += why is None
-            timed += _timed(cell)
-            if why is not None:
-                gaps.append(_told(step, why))
-    return FirstBad((), known, tuple(gaps), timed)
+            worse.sort(key=lambda one: VERDICTS.index(one[0].verdict))
+            return found([told for _, told in worse])
+        for one in judged:
+            before.append(one)
+            if (why := one.gap) is not None:
+                gaps.append(why)
+    return found()
 
 
 def _text(finding: Finding) -> str:
     # A time's own text is its numbers alone.
     return f"{metric_words.title(finding.metric)}: {finding.text}" if finding.kind == "time" else finding.text
-
-
-def _told(step: Step, text: str) -> Told:
-    base, candidate = step.pair.base, step.pair.candidate
-    assert base is not None and candidate is not None
-    return Told(step.base, step.candidate, step.pair.cell.bucket, text, base.evaluation, candidate.evaluation)
 
 
 def said(found: FirstBad, versions: int) -> str:
@@ -95,6 +98,8 @@ def said(found: FirstBad, versions: int) -> str:
     if not total:
         return "**? First bad version: not known**: no bucket was evaluated under two versions."
     steps = f"{theme.counted(total, 'step')} from version to version"
+    if found.buckets > 1:
+        steps += f" of {theme.counted(found.buckets, 'bucket')}"
     if found.gaps:
         rest = f"nothing got worse at {found.known} of {steps}. " if found.known else ""
         return f"**? First bad version: not known**: {rest}{_named(found.gaps)}. {_times(found, total)}"
@@ -117,32 +122,70 @@ def _times(found: FirstBad, total: int) -> str:
     if found.timed == total:
         return "Their times are settled as well."
     of = f"settled at {found.timed} of them" if found.timed else "not known"
+    if not found.apart:
+        return f"Times, measured in turns, are {of if found.timed else 'not settled'}."
     return f"Times are {of}: only a run of both versions settles one."
 
 
-def _judged(pair: Pair) -> CellVerdict:
-    """The verdict of a step. Times of two runs settle nothing, so that only those of one are looked at."""
-    if not pair.interleaved and pair.base is not None and pair.candidate is not None:
-        pair = replace(pair, base=replace(pair.base, series={}), candidate=replace(pair.candidate, series={}))
+@dataclass(frozen=True)
+class _Judged:
+    """A step with the verdict of its facts, and of its times where both versions were measured in turns."""
+
+    step: Step
+    facts: CellVerdict
+    times: CellVerdict | None
+
+    @property
+    def timed(self) -> bool:
+        """Whether every time that counts is settled."""
+        found = [one for one in self._times if one.metric in GATING_TIMES]
+        return bool(found) and all(one.verdict in _SETTLED for one in found)
+
+    @property
+    def sure(self) -> tuple[Finding, Told] | None:
+        """The worst of what got worse for sure."""
+        facts = [(one, self.step.pair) for one in bad(self.facts.findings)]
+        times = [(one, self.step.in_turns) for one in bad(self._times) if one.confirmed]
+        found = sorted([*facts, *times], key=lambda one: VERDICTS.index(one[0].verdict))
+        return next(((one, self._told(pair, _text(one))) for one, pair in found), None)
+
+    @property
+    def gap(self) -> Told | None:
+        """Why the step is not known in full; None where every exact fact of it is, was not bad before, and no time is in
+        doubt."""
+        findings = self.facts.findings
+        if not self.facts.compared:
+            return self._told(self.step.pair, findings[0].text)
+        if lost_evidence(findings):
+            lost = next(one for one in findings if one.gating and one.verdict == "not_compared")
+            return self._told(self.step.pair, lost.text)
+        if wrong_on_both(self.facts):
+            return self._told(self.step.pair, "results are wrong on both sides")
+        if ran_nothing(findings):
+            return self._told(self.step.pair, "nothing compiled ran on either side")
+        doubtful = bad(self._times)
+        if not doubtful:
+            return None
+        return self._told(self.step.in_turns, f"{_text(doubtful[0])}, which no rerun confirmed")
+
+    @property
+    def _times(self) -> Sequence[Finding]:
+        return () if self.times is None else [one for one in self.times.findings if one.kind in _MEASURED]
+
+    def _told(self, pair: Pair | None, text: str) -> Told:
+        assert pair is not None and pair.base is not None and pair.candidate is not None
+        sides = pair.base.evaluation, pair.candidate.evaluation
+        return Told(self.step.base, self.step.candidate, pair.cell.bucket, text, *sides)
+
+
+def _judged(step: Step) -> _Judged:
+    """Times of two runs settle nothing, so that only those of one are looked at."""
+    pair = step.pair
+    assert pair.base is not None and pair.candidate is not None
+    exact = replace(pair, base=replace(pair.base, series={}), candidate=replace(pair.candidate, series={}))
+    times = None if step.in_turns is None else _compared(step.in_turns)
+    return _Judged(step, _compared(exact), times)
+
+
+def _compared(pair: Pair) -> CellVerdict:
     return compare_cell(pair, _POLICY, different_builds=False, dependencies=1)
-
-
-def _sure(cell: CellVerdict) -> Finding | None:
-    """The worst of what got worse for sure."""
-    found = (one for one in bad(cell.findings) if one.confirmed or one.kind not in ("time", "memory"))
-    return next(found, None)
-
-
-def _gap(cell: CellVerdict) -> str | None:
-    """Why a step is not known in full; None where every exact fact of it is, and no time is in doubt."""
-    if not cell.compared:
-        return cell.findings[0].text
-    if lost_evidence(cell.findings):
-        return next(one.text for one in cell.findings if one.gating and one.verdict == "not_compared")
-    doubtful = bad(cell.findings)
-    return f"{_text(doubtful[0])}, which no rerun confirmed" if doubtful else None
-
-
-def _timed(cell: CellVerdict) -> bool:
-    times = [one for one in cell.findings if one.metric in GATING_TIMES]
-    return bool(times) and all(one.verdict in _SETTLED for one in times)

@@ -19,18 +19,23 @@ def whole_runs(machine: str) -> ColumnElement[bool]:
 def newest(machine: str) -> Any:
     """The statement of evaluation, cell, torch: the newest evaluation of each cell under each torch version. One that is
     not finished, or whose torch is unknown, is none. May be restricted further by columns of EVALUATION."""
+    newest_one = func.max(EVALUATION.c.id).label("evaluation")
+    return _finished(machine, newest_one).group_by(EVALUATION.c.cell_id, ENVIRONMENT.c.torch_version)
+
+
+def all_finished(machine: str) -> Any:
+    """The statement of evaluation, run, cell, torch: every evaluation of which ``newest`` takes one."""
+    return _finished(machine, EVALUATION.c.id.label("evaluation"), EVALUATION.c.run_id.label("run"))
+
+
+def _finished(machine: str, *columns: Any) -> Any:
     return (
-        select(
-            func.max(EVALUATION.c.id).label("evaluation"),
-            EVALUATION.c.cell_id.label("cell"),
-            ENVIRONMENT.c.torch_version.label("torch"),
-        )
+        select(*columns, EVALUATION.c.cell_id.label("cell"), ENVIRONMENT.c.torch_version.label("torch"))
         .join(ENVIRONMENT, ENVIRONMENT.c.id == EVALUATION.c.environment_id)
         .join(RUN, RUN.c.id == EVALUATION.c.run_id)
         .where(
             whole_runs(machine), EVALUATION.c.status.is_not(None), ENVIRONMENT.c.torch_version.is_not(None)
         )
-        .group_by(EVALUATION.c.cell_id, ENVIRONMENT.c.torch_version)
     )
 
 

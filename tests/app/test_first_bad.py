@@ -15,7 +15,7 @@ from db.queries import history
 from db.queries.steps import Step, steps
 from db.session import open_reader
 from evaluator.verdicts.sides import Side
-from tests.app import seed
+from tests.app import seed, upgrades
 from tests.app.conftest import Opener
 from tests.app.conftest import said as page_says
 from tests.app.records import MadeRun
@@ -29,7 +29,8 @@ SLOW = given.series(compiled__wall_ms=1.3)
 def step(base: str, candidate: str, other: Side | None = None, own: Side | None = None, **pair: Any) -> Step:
     """A step whose sides are of two runs, unless told otherwise."""
     sides = own or given.side(), other or given.candidate()
-    return Step(base, candidate, given.pair(*sides, **({"interleaved": False} | pair)))
+    made = given.pair(*sides, **({"interleaved": False} | pair))
+    return Step(base, candidate, made, made if made.interleaved else None)
 
 
 def in_one_run(factor: float, again: float | None) -> Step:
@@ -85,6 +86,48 @@ def test_equal_times_of_one_run_are_settled() -> None:
     found = first_bad([in_one_run(1.0, None)])
     assert (found.known, found.timed) == (1, 1)
     assert said(found, 2).endswith("Their times are settled as well.")
+
+
+def test_what_was_wrong_before_or_never_compiled_is_not_called_good() -> None:
+    wrong = given.accuracy("fail")
+    both = step("1.0", "2.0", given.candidate(accuracy=wrong), given.side(accuracy=wrong))
+    idle = {"graphs": 0, "operators": 0, "compiles": 0, "nothing_compiled": True}
+    nothing = step("1.0", "2.0", given.candidate(idle), given.side(facts=idle))
+    for one, why in (
+        (both, "results are wrong on both sides"),
+        (nothing, "nothing compiled ran on either side"),
+    ):
+        found = first_bad([one, step("2.0", "3.0")])
+        assert [gap.text for gap in found.gaps] == [why]
+        assert said(found, 3).startswith(
+            "**? First bad version: not known**: nothing got worse at 1 of 2 steps"
+        )
+
+
+def test_times_of_an_older_run_in_turns_stay_settled_beside_newer_facts() -> None:
+    in_turns = in_one_run(1.0, None)
+    newer = step("1.0", "2.0")
+    found = first_bad([replace(newer, in_turns=in_turns.pair)])
+    assert (found.known, found.timed, found.apart) == (1, 1, 0)
+    # What the newer runs found of the facts counts.
+    (worse,) = first_bad([replace(step("1.0", "2.0", BREAK), in_turns=in_turns.pair)]).worse
+    assert worse.text == "graph breaks: 0 -> 1"
+
+
+def test_times_that_too_few_replicas_leave_open_are_not_blamed_on_the_runs() -> None:
+    few = given.series((10.0, 10.1), compiled__wall_ms=1)
+    one = step("1.0", "2.0", given.candidate(series=few), given.side(series=few), interleaved=True)
+    assert said(first_bad([one]), 2).endswith(
+        "at 1 step from version to version. Times, measured in turns, are not settled."
+    )
+
+
+def test_steps_are_told_with_the_buckets_that_they_are_of() -> None:
+    pair = step("1.0", "2.0").pair
+    found = first_bad(
+        [step("1.0", "2.0"), Step("1.0", "2.0", replace(pair, cell=replace(pair.cell, bucket="n=8")))]
+    )
+    assert "no exact fact got worse at 2 steps from version to version of 2 buckets." in said(found, 2)
 
 
 def test_steps_that_are_not_known_leave_the_answer_open_and_are_named() -> None:
@@ -158,12 +201,27 @@ def test_an_upgrade_is_a_step_in_one_run_with_its_rerun(databases: Databases) ->
     found = steps_of(databases("upgrade"), "models.llama")
     assert len(found) == len(seed.LLAMA.buckets)
     for one in found:
+        assert one.pair is one.in_turns or one.pair == one.in_turns
         assert one.pair.interleaved and one.pair.rerun is not None
         base, candidate = one.pair.rerun
         assert (base.run, candidate.run) == (2, 2)
         assert (base.torch, candidate.torch) == ("2.13.0+cpu", "2.14.1+cpu")
     # No other workload but the changed ones was measured again.
     assert all(one.pair.rerun is None for one in steps_of(databases("upgrade"), "pointwise.silu"))
+
+
+def test_a_newer_run_of_one_version_leaves_the_older_run_of_both(tmp_path: Path) -> None:
+    path = upgrades.upgrade(tmp_path / "more.db")
+    before = steps_of(path, "models.llama")
+    seed.write(path, [(MadeRun("2.14.1+cpu", 9, replicas=1), [seed.LLAMA])])
+    after = steps_of(path, "models.llama")
+    assert [one.in_turns for one in after] == [one.in_turns for one in before]
+    for one in after:
+        assert (
+            one.in_turns is not None and one.pair.candidate is not None and one.in_turns.candidate is not None
+        )
+        assert one.pair.candidate.evaluation > one.in_turns.candidate.evaluation
+        assert not one.pair.interleaved and one.pair.rerun is None
 
 
 def test_the_page_says_it_and_leads_to_both_evaluations(opens: Opener, databases: Databases) -> None:
