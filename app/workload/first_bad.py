@@ -121,10 +121,13 @@ def _short(text: str) -> str:
 def _times(found: FirstBad, total: int) -> str:
     if found.timed == total:
         return "Their times are settled as well."
-    of = f"settled at {found.timed} of them" if found.timed else "not known"
-    if not found.apart:
-        return f"Times, measured in turns, are {of if found.timed else 'not settled'}."
-    return f"Times are {of}: only a run of both versions settles one."
+    still = total - found.timed - found.apart
+    words = [f"settled at {found.timed} of them" if found.timed else "not settled"]
+    if still:
+        words.append(f"measured in turns and open at {still}")
+    if found.apart:
+        words.append(f"of two runs at {found.apart}, and only one of both versions settles them")
+    return f"Their times are {', '.join(words)}."
 
 
 @dataclass(frozen=True)
