@@ -67,6 +67,14 @@ def say_unknown(what: str, value: str, known: Sequence[str]) -> None:
     )
 
 
+def check(key: str, known: Sequence[str], *, what: str) -> None:
+    """Say so where the URL asks for what is not among ``known``: for what is chosen by no ``pick``, or not at all because
+    there is no choice."""
+    wanted = asked(key)
+    if wanted is not None and wanted not in known:
+        say_unknown(what, wanted, known)
+
+
 def pick(label: str, key: str, options: Sequence[str], *, what: str, place: Place | None = None) -> str:
     """A select box bound to the URL. ``options`` is not empty and is what the URL holds, word for word; an unknown
     value in the URL is said above the page. ``place`` draws the box elsewhere (``st.sidebar.selectbox``)."""
@@ -118,6 +126,7 @@ def shared_filters(database: Database) -> Filters | None:
 def _machine(database: Database) -> str | None:
     hosts = read(database, history.machines)
     if len(hosts) < 2:
+        check("machine", [str(one) for one in hosts["machine"]], what="machine")
         return None
     chosen = pick(
         "Machine",

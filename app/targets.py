@@ -21,9 +21,7 @@ def pick(known: Iterable[str]) -> str | None:
     """The target that is picked, None for all; where only one is compared nothing is drawn but why it has no times."""
     found = targets_in_order(known)
     if len(found) < 2:
-        wanted = state.asked(_KEY)
-        if wanted is not None and wanted not in (_EVERY, *found):
-            state.say_unknown("target", wanted, found)
+        state.check(_KEY, [*found, _EVERY], what="target")
         if found and is_codegen(found[0]):
             st.caption(f"{theme.literal(found[0])}: {theme.NOTHING_RAN}")
         return None

@@ -133,7 +133,7 @@ def pick_other(listed: pd.DataFrame, evaluation: int) -> int | None:
     if not others:
         st.caption("There is no other evaluation of this cell yet.")
     if (picked or "") != current:
-        steps.put({OTHER: picked} if picked else dict.fromkeys((OTHER, *comparing.KEYS)))
+        steps.put({OTHER: picked} if picked else dict.fromkeys((OTHER, links.FINDING, *comparing.KEYS)))
         st.rerun()
     return int(current) if current else None
 

@@ -29,8 +29,12 @@ def choose(found: trends.Choices) -> tuple[str, trends.Scope]:
     machine, target, side = found.machines[0][0], found.targets[0], st.sidebar.selectbox
     if len(found.targets) > 1:
         target = state.pick("Target", "on", found.targets, what="target", place=side)
-    if len(found.machines) > 1:
-        cpus = dict(found.machines)
+    else:
+        state.check("on", found.targets, what="target")
+    cpus = dict(found.machines)
+    if len(cpus) == 1:
+        state.check("host", list(cpus), what="machine")
+    else:
         machine = state.pick("Machine", "host", tuple(cpus), what="machine", place=side)
         st.sidebar.caption(theme.literal(cpus[machine] or "processor unknown"))
     known = [metric for metric in trend_frames.METRICS if metric in found.metrics]
@@ -44,6 +48,8 @@ def choose(found: trends.Choices) -> tuple[str, trends.Scope]:
     if len(found.variants) > 1:
         with right:
             variant = state.pick("Variant", "v", [EVERY, *found.variants], what="variant")
+    else:
+        state.check("v", [*found.variants, EVERY], what="variant")
     scope = trends.Scope(cast(trends.Over, over), machine, target, None if variant == EVERY else variant)
     return metric, scope
 

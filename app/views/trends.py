@@ -55,6 +55,7 @@ def charts(of: Recorded, shown: Shown, drawn: Specs, at: str) -> list[str | None
 
 def tables(drawers: Sequence[Callable[[], str | None]]) -> str | None:
     """The tab that is open, in the order of TABS; the point that was clicked in it."""
+    state.check("table", TABS, what="tab")
     for tab, draw in zip(
         st.tabs(TABS, key="table", bind="query-params", on_change="rerun"), drawers, strict=True
     ):

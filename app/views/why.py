@@ -7,7 +7,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from app import choices, empty, evidence, measurements, state, tables, theme
+from app import choices, empty, evidence, links, measurements, state, tables, theme
 from app.data import Database, read
 from app.findings import exact, findings
 from app.pair import diff as why_diff
@@ -96,6 +96,10 @@ def page(database: Database) -> None:
     base = read(database, why.record, other) if other is not None else None
     assert record is not None  # it is in the list
     sides = pair.sides(database, base, record) if base is not None else None
+    if sides is None and (finding := state.asked(links.FINDING)) is not None:
+        st.warning(
+            f"The finding {theme.literal(finding)} is of a comparison: choose another evaluation beside it."
+        )
     script = alone(database, record) if sides is None else why_diff.draw(database, sides)
     with left:
         reproduction(script)

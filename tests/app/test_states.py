@@ -201,6 +201,13 @@ def test_a_side_that_is_not_there_gets_no_verdict_of_another(
     [
         (None, {"tgt": "cuda"}, "No target `cuda` is recorded here"),
         ("coverage", {"tgt": "cuda"}, "No target `cuda` is recorded here"),
+        # Of these the database has one each, so that nothing is there to choose.
+        ("workload", {"machine": "zz"}, "No machine `zz` is recorded here"),
+        ("trends", {"host": "zz"}, "No machine `zz` is recorded here"),
+        ("trends", {"on": "cuda"}, "No target `cuda` is recorded here"),
+        ("trends", {"v": "zz"}, "No variant `zz` is recorded here"),
+        ("trends", {"table": "zz"}, "No tab `zz` is recorded here"),
+        ("why", {"w": "models.llama", "finding": "zz"}, "The finding `zz` is of a comparison"),
         ("runs", {"tab": "zz"}, "No tab `zz` is recorded here"),
         ("why", {"tab": "zz"}, "No tab `zz` is recorded here"),
         ("why", {"w": "models.llama", "e": "24", "vs": "24"}, "An evaluation is not compared with itself"),
