@@ -58,6 +58,7 @@ def build(name: str, source: str, card: Card, folder: Path) -> Build:
     os.environ["TRITON_CACHE_DIR"] = str(folder / "triton")
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
     os.environ[_SAY_PTXAS] = "1"
+    _take_torch_s_ptxas()
     with present(card):
         kernel = getattr(internals.get("torch._inductor.codecache:PyCodeCache").load(source), name)
         if not kernel.configs:
@@ -222,9 +223,11 @@ def _arch(ptx: str) -> str | None:
 def versions(card: Card) -> dict[str, str | None]:
     """Versions of what builds for the card: ``triton``, and the ``ptxas`` it takes there (None if it does not say).
 
-    Triton comes with two of them; cards of capability 10.0 and later have one of their own.
+    Triton comes with two of them; cards of capability 10.0 and later have one of their own. Some builds of torch bring
+    one too, which Inductor then has Triton take for the other cards.
     """
     triton = internals.get_module("triton")
+    _take_torch_s_ptxas()
     try:
         # Triton asks it once a process, and those that build are forked from the one that asks here.
         said = internals.get("triton.backends.nvidia.compiler:get_ptxas_version")(card.arch)
@@ -232,6 +235,11 @@ def versions(card: Card) -> dict[str, str | None]:
         said = ""
     found = [word.rstrip(",") for line in said.splitlines() if " release " in line for word in line.split()]
     return {"triton": triton.__version__, "ptxas": found[-1].lstrip("V") if found else None}
+
+
+def _take_torch_s_ptxas() -> None:
+    """As Inductor does before it compiles for a card; what a user set stays."""
+    internals.get("torch._inductor.runtime.compile_tasks:_set_triton_ptxas_path")()
 
 
 def _bounded(text: str) -> str:

@@ -76,6 +76,7 @@ INTERNALS: Final[dict[str, str]] = {
     "triton.runtime.jit:JITFunction.run": "a workload's own Triton kernels",
     "triton.runtime.autotuner:Autotuner.run": "a workload's own Triton kernels",
     "triton.backends.nvidia.compiler:get_ptxas_version": "which ptxas builds for a card",
+    "torch._inductor.runtime.compile_tasks:_set_triton_ptxas_path": "torch's own ptxas, where its build has one",
     "triton:compile": "Triton's compiler",
     "triton.runtime.driver:driver._active": "Triton's driver, of which there is none",
     "triton.backends.compiler:GPUTarget": "what Triton compiles for",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -124,6 +126,38 @@ def test_the_version_is_of_the_ptxas_that_builds_for_the_card(card: str, tool: s
     said = subprocess.run([TOOLS / tool, "--version"], capture_output=True, text=True, check=True).stdout
     (release,) = re.findall(r"release [\d.]+, V([\d.]+)", said)
     assert versions(Card(KNOWN[card])) == {"triton": triton.__version__, "ptxas": release}
+
+
+@pytest.mark.slow
+def test_a_ptxas_that_comes_with_torch_builds_as_inductor_has_it_on_the_card(tmp_path: Path) -> None:
+    """In an interpreter of its own, where Inductor's file seems to lie beside such a one; Triton keeps what it found."""
+    # Which folder above the file it is differs by version.
+    beside = [tmp_path / folder / "bin" for folder in ("", "torch", "torch/_inductor")]
+    for folder in beside:
+        folder.mkdir(parents=True)
+    for place, release in (*((folder, "99.1.23") for folder in beside), (tmp_path, "98.7.6")):
+        (place / "ptxas").write_text(f"#!/bin/sh\necho Cuda compilation tools, release 13.9, V{release}\n")
+        (place / "ptxas").chmod(0o755)
+    program = f"""
+import os, sys
+from torch._inductor.runtime import compile_tasks
+from evaluator.cards import KNOWN
+from evaluator.worker.targets.codegen.build import versions
+from evaluator.worker.targets.codegen.card import Card
+compile_tasks.__file__ = {str(tmp_path / "torch/_inductor/runtime/compile_tasks.py")!r}
+print(versions(Card(KNOWN["h100"]))["ptxas"])
+"""
+
+    def said(**variables: str) -> str:
+        clean = {name: value for name, value in os.environ.items() if name != "TRITON_PTXAS_PATH"}
+        command, environment = [sys.executable, "-c", program], {**clean, **variables}
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    assert said() == "99.1.23"
+    # What a user set is taken, as by Inductor.
+    assert said(TRITON_PTXAS_PATH=str(tmp_path / "ptxas")) == "98.7.6"
 
 
 def test_what_is_no_binary_has_no_hash() -> None:
