@@ -13,6 +13,17 @@ from workloads.registry import Target, workload
 WIDTH, WORDS, MOST_REQUESTS, SHOWN = 64, 500, 8, 3
 
 
+def record_streams(stream: torch.cuda.Stream, *tensors: torch.Tensor) -> None:
+    """Have the allocator keep the memory of ``tensors`` until the work that ``stream`` was given so far is done."""
+    for one in tensors:
+        one.record_stream(stream)
+
+
+# Before 2.12 AOTAutograd refuses it in a graph (the operator is said to return an alias), so that the graph breaks there.
+IN_GRAPHS = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 12)
+used_on = record_streams if IN_GRAPHS else torch.compiler.disable(record_streams)
+
+
 class Ranking(nn.Module):
     """How well each candidate fits what a user did last."""
 
@@ -80,7 +91,7 @@ class Serving(nn.Module):
         self.sending.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.sending):
             self.landing[: len(chosen)].copy_(chosen, non_blocking=True)
-        chosen.record_stream(self.sending)
+        used_on(self.sending, chosen)
         self.sent.record(self.sending)
         # Something for the device to do meanwhile: what the next step begins with.
         ahead = torch.stack([k.mean(dim=0) for k in keys])

@@ -17,6 +17,17 @@ SIZE, WIDTH, ROWS = 256, 64, 48
 EXPECTED = (1.0, 2.0, 5.0, 10.0, 17.0, 26.0, 37.0, 50.0)
 
 
+def record_streams(stream: torch.cuda.Stream, *tensors: torch.Tensor) -> None:
+    """Have the allocator keep the memory of ``tensors`` until the work that ``stream`` was given so far is done."""
+    for one in tensors:
+        one.record_stream(stream)
+
+
+# Before 2.12 AOTAutograd refuses it in a graph (the operator is said to return an alias), so that the graph breaks there.
+IN_GRAPHS = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 12)
+used_on = record_streams if IN_GRAPHS else torch.compiler.disable(record_streams)
+
+
 class Handover(nn.Module):
     """y = x squared on one stream, z = y + 1 on another one that waits for an event; y goes as soon as it is used."""
 
@@ -35,10 +46,10 @@ class Handover(nn.Module):
         with torch.cuda.stream(self.consumer):
             z = y + 1
         # y's block belongs to the producer: without this it may be given away while the consumer reads it.
-        y.record_stream(self.consumer)
+        used_on(self.consumer, y)
         del y
         current.wait_stream(self.consumer)
-        z.record_stream(current)
+        used_on(current, z)
         return z
 
 
@@ -78,7 +89,7 @@ class SideProduct(nn.Module):
         done = self.side.record_event()
         here = a @ b
         current.wait_event(done)
-        aside.record_stream(current)
+        used_on(current, aside)
         return aside, here
 
 
@@ -105,7 +116,7 @@ class Loader(nn.Module):
         self.copied.record(self.copying)
         independent = self.weight @ self.weight
         current.wait_event(self.copied)
-        batch.record_stream(current)
+        used_on(current, batch)
         self.landing.copy_(batch @ independent, non_blocking=True)
         self.landed.record(current)
         # Until here the copy may still read the buffer; the products go on meanwhile.
@@ -132,10 +143,9 @@ class Reduced(nn.Module):
         self.reducer.wait_stream(current)
         with torch.cuda.stream(self.reducer):
             norm = torch.stack([one.square().sum() for one in gradients]).sum().sqrt()
-        for one in gradients:
-            one.record_stream(self.reducer)
+        used_on(self.reducer, *gradients)
         current.wait_stream(self.reducer)
-        norm.record_stream(current)
+        used_on(current, norm)
         return loss.detach(), norm
 
 
