@@ -6,18 +6,23 @@ Only through torch's `fp32_precision` (torch 2.9 and later). The older flags (`a
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from evaluator.worker.errors import Unsupported
+from evaluator.worker.errors import Unsupported, chain
 
 if TYPE_CHECKING:
     from workloads.registry import Variant, Workload
 
 # The first of NVIDIA's cards whose tensor cores have the format (Ampere).
 _TF32_CAPABILITY: Final = 8
+# What ATen/Context.cpp says where an older flag is read that `fp32_precision` has left behind (2.9 to 2.14).
+_REFUSAL: Final = "mix of the legacy and new API"
+_TORCH: Final = Path(torch.__file__).parent
 
 
 def precision_of(workload: Workload, variant: Variant) -> str | None:
@@ -61,6 +66,32 @@ def in_force(backends: Any = torch.backends) -> dict[str, str | None]:
     ``default`` is what a place has that was not told its own. Asking for it changes nothing.
     """
     return {name: _read(place) for name, place in _places(backends).items()}
+
+
+def refused(error: BaseException, precision: str) -> str | None:
+    """Why a call could not go on under ``precision``, where it is that somebody read the precision by an older flag,
+    which torch does not answer any more; None of any other error.
+
+    Inductor's own tuning of products does so (`max-autotune` with "tf32", 2.9 to 2.14).
+    """
+    for link in chain(error):
+        if isinstance(link, RuntimeError) and link.__traceback__ is not None and _REFUSAL in str(link):
+            return (
+                f"torch {torch.__version__} can't do this under the float32 precision {precision!r}: {_asker(link)} "
+                "reads it by an older flag, which torch answers no more where fp32_precision is set"
+            )
+    return None
+
+
+def _asker(error: BaseException) -> str:
+    """The file that read a flag: in torch with its folders, outside of it the bare name."""
+    files = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
+    # The flags themselves are functions and properties of torch's.
+    getters = (_TORCH / "__init__.py", _TORCH / "backends")
+    while len(files) > 1 and any(files[-1].is_relative_to(getter) for getter in getters):
+        files.pop()
+    asker = files[-1]
+    return str(asker.relative_to(_TORCH.parent)) if asker.is_relative_to(_TORCH) else asker.name
 
 
 def why_not(

@@ -14,7 +14,7 @@ import torch
 from evaluator.worker import calling
 from evaluator.worker.channel import Record
 from evaluator.worker.errors import describe_error, status_of, unsupported
-from evaluator.worker.precision import precision_of
+from evaluator.worker.precision import precision_of, refused
 from evaluator.worker.protocol import ErrorInfo, Status
 from evaluator.worker.targets.codegen.needs_card import needs_card
 from evaluator.worker.targets.cuda import losing
@@ -123,6 +123,9 @@ class ProbeSession:
         losing.leave_if_lost(error)
         if stage in _NOT_COMPILED and (beyond := self._beyond_target(error)) is not None:
             return beyond
+        reason = refused(error, self.precision) if self.precision is not None else None
+        if reason is not None:
+            return Ended("unsupported", reason, describe_error(error))
         if stage == "eager":
             return eager_ended(error, None)
         reason = unsupported(error)

@@ -122,6 +122,51 @@ def test_a_build_that_takes_another_precision_is_said_and_not_measured(change: A
     assert session(None, None, build=build).build() is torch.sin
 
 
+def older_flags() -> None:
+    torch.get_float32_matmul_precision()
+
+
+@pytest.fixture
+def untouched() -> None:
+    """The older flag as torch begins with it, whatever a test before set."""
+    torch.set_float32_matmul_precision("highest")
+
+
+def test_what_torch_s_own_tuning_refuses_under_a_precision_is_unsupported_and_says_where(
+    untouched: None,
+) -> None:
+    """Inductor keeps what it measured of products by the older flag, and asks for it before it measures: by the very
+    function that it calls, since it tunes none on a CPU by default."""
+    from torch._inductor.codecache import PersistentCache
+    from torch._inductor.exc import InductorError
+
+    precision.set_precision("tf32")
+    with pytest.raises(RuntimeError) as raised:
+        PersistentCache().lookup([], "mm", "inputs", None)
+    wrapped = InductorError(raised.value, None)
+    ended = session(None, "tf32").ended(BUCKET, wrapped, "compile")
+    assert ended.status == "unsupported"
+    assert ended.reason == (
+        f"torch {torch.__version__} can't do this under the float32 precision 'tf32': torch/_inductor/codecache.py reads it "
+        "by an older flag, which torch answers no more where fp32_precision is set"
+    )
+    # Where nobody asked for a precision it is the compiler's own failure.
+    assert session(None, None).ended(BUCKET, wrapped, "compile").status == "compile_error"
+
+
+def test_a_workload_that_reads_an_older_flag_is_named(untouched: None) -> None:
+    precision.set_precision("tf32")
+    with pytest.raises(RuntimeError) as raised:
+        older_flags()
+    for stage in ("eager", "call"):
+        ended = session(None, "tf32").ended(BUCKET, raised.value, stage)
+        assert ended.status == "unsupported"
+        assert "test_precision.py reads it by an older flag" in ended.reason
+    with pytest.raises(RuntimeError) as other:
+        torch.ones(2) @ torch.ones(3)
+    assert precision.refused(other.value, "tf32") is None
+
+
 class Old:
     """Flags as a torch before 2.9 has them: others are refused, as its own modules refuse them."""
 
