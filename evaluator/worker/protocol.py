@@ -78,7 +78,7 @@ _DEVICE_MEMORY: Final[dict[str, tuple[str, str]]] = {
     ),
     "device_allocated_mb": (
         "MB",
-        "what stays allocated between calls over an empty device: weights, buffers, what the compiler keeps",
+        "what stays allocated between calls over an empty device: weights, buffers, workspaces, what the compiler keeps",
     ),
     "device_reserved_mb": (
         "MB",

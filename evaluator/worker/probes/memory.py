@@ -73,14 +73,14 @@ def _device(session: ProbeSession, mode: str) -> tuple[Steady, dict[str, Any]]:
     """The device with its context and the libraries' handles, before anything of the workload is on it."""
     starting.make_context()
     allocator = TorchAllocator()
-    before = allocator.stats()
+    empty = allocator.stats()
     ones = [torch.ones(1, device="cuda", dtype=dtype) for dtype in (torch.float32, torch.bfloat16)]
     made = starting.make_handles(ones, training=session.workload.training)
     del ones
     allocator.wait()
     kept = allocator.stats()
-    workspace = (kept["allocated_bytes.all.current"] - before["allocated_bytes.all.current"]) / 1e6
-    return Steady(allocator, mode, workspace), {"library_handles": made}
+    workspace = (kept["allocated_bytes.all.current"] - empty["allocated_bytes.all.current"]) / 1e6
+    return Steady(allocator, mode, empty, workspace), {"library_handles": made}
 
 
 def _failed(mode: str, on_cuda: bool) -> list[Sample]:

@@ -133,18 +133,15 @@ class Rise:
 class Steady:
     """Memory of one mode's steady calls. Made before the workload is built, with the libraries' handles there.
 
-    ``workspace_mb``: what making those left allocated, the workspaces that cuBLAS keeps.
+    ``empty``: what the allocator said before those were made; what is held is over that, since recording a CUDA graph gives
+    their workspaces back. ``workspace_mb``: what making them left allocated, the workspaces that cuBLAS keeps.
     """
 
     allocator: Allocator
     mode: str
+    empty: Stats
     workspace_mb: float | None
     _rises: list[float | None] = field(default_factory=list)
-    _base: Stats = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.allocator.wait()
-        self._base = self.allocator.stats()
 
     def measure(self, call: Callable[[], None]) -> None:
         """One steady call; its inputs are there already, and its outputs are gone when it returns."""
@@ -162,13 +159,13 @@ class Steady:
         inactive = now.get(_INACTIVE)
         values: dict[str, float | None] = {
             "device_allocated_peak_mb": max(rises, default=None),
-            "device_allocated_mb": _growth(self._base.get(_ALLOCATED), now.get(_ALLOCATED)),
-            "device_reserved_mb": _growth(self._base.get(_RESERVED), reserved),
+            "device_allocated_mb": _growth(self.empty.get(_ALLOCATED), now.get(_ALLOCATED)),
+            "device_reserved_mb": _growth(self.empty.get(_RESERVED), reserved),
             "device_inactive_split_mb": None if inactive is None else inactive / _MB,
             "device_private_pools_mb": None if pools is None else sum(one.reserved_mb for one in pools),
             "device_workspace_mb": self.workspace_mb,
             "device_outside_mb": None if process is None or reserved is None else process - reserved / _MB,
-            "device_alloc_retries": _difference(self._base.get(_RETRIES), now.get(_RETRIES)),
+            "device_alloc_retries": _difference(self.empty.get(_RETRIES), now.get(_RETRIES)),
         }
         samples: list[Sample] = [
             {"metric": f"{self.mode}.{name}", "round": None, "value": value, "flags": []}
