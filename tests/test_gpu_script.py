@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.gpu.__main__ import one_stage
+from tests.gpu.__main__ import one_stage, part, told_in
+from tests.gpu.harness import Stage
+from tests.gpu.stages import STAGES
 
 REPOSITORY = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow
@@ -29,9 +31,51 @@ def test_its_stages_are_listed_in_the_order_in_which_they_run_and_fit_into_ten_m
     listed = script("--list")
     assert listed.returncode == 0, listed.stderr
     numbers = [int(line.split()[0]) for line in listed.stdout.splitlines()]
-    seconds = [float(line.rsplit("at most ", 1)[1].split()[0]) for line in listed.stdout.splitlines()]
+    seconds = [float(line.rsplit(" (", 1)[1].split()[0]) for line in listed.stdout.splitlines()]
     assert numbers == list(range(1, 11))
     assert sum(seconds) <= 600
+
+
+def test_what_a_stage_leaves_is_shared_by_those_after_it_and_all_together_keep_to_their_time() -> None:
+    def run(taken: dict[int, float], seconds: float) -> tuple[list[float], float]:
+        left, given = seconds, []
+        for place, number in enumerate(STAGES):
+            given.append(part(list(STAGES)[place:], left))
+            left -= min(taken.get(number, given[-1]), given[-1])
+        return given, seconds - left
+
+    limits = [limit_s for _, limit_s, _ in STAGES.values()]
+    whole = sum(limits)
+    # Nobody ends before its time: each has its own limit.
+    assert run({}, whole)[0] == pytest.approx(limits)
+    # Half of the time is half a limit for each.
+    assert run({}, whole / 2)[0] == pytest.approx([one / 2 for one in limits])
+    given, spent = run({1: 5.0, 4: 1.0}, whole)
+    assert all(more > limit for more, limit in zip(given[1:], limits[1:], strict=True))
+    assert spent == pytest.approx(whole)
+
+
+def test_a_line_that_was_cut_short_takes_no_other_with_it(tmp_path: Path) -> None:
+    told = tmp_path / "told.jsonl"
+    assert told_in(told) == []
+    told.write_text('{"check": "a", "good": true}\n{"number": "b", "val')
+    assert told_in(told) == [{"check": "a", "good": True}]
+
+
+def test_a_part_that_breaks_is_a_check_and_the_next_one_runs(tmp_path: Path) -> None:
+    told: list[dict[str, object]] = []
+    stage = Stage(tmp_path, told.append)
+
+    def breaks() -> None:
+        raise RuntimeError("device-side assert triggered")
+
+    stage.part("first", breaks)
+    stage.part("second", lambda: stage.check("it holds", True))
+    assert [(one["check"], one["good"]) for one in told] == [
+        ("first: it ran to its end", False),
+        ("it holds", True),
+    ]
+    assert "device-side assert" in str(told[0]["value"])
 
 
 def test_without_a_gpu_every_stage_says_unsupported_and_is_written_out(tmp_path: Path) -> None:
@@ -51,7 +95,11 @@ def test_one_stage_alone() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "status", "reason"),
-    [(120.0, "error", "Traceback"), (0.5, "timeout", "no end within"), (0.0, "timeout", "are over")],
+    [
+        (120.0, "error", "Traceback"),
+        (0.5, "timeout", "no end within"),
+        (0.0, "timeout", "seconds of all stages"),
+    ],
 )
 def test_a_stage_that_breaks_or_takes_too_long_is_told(
     seconds: float, status: str, reason: str, monkeypatch: pytest.MonkeyPatch

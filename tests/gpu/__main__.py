@@ -1,6 +1,6 @@
 """Ten stages on a GPU, each bounded in time and written out as it ends: see README.md.
 
-python -m tests.gpu [--out FILE] [--only NUMBER ...] [--list]
+python -m tests.gpu [--out FILE] [--only NUMBER ...] [--seconds SECONDS] [--list]
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from evaluator.worker import processes
 from tests.gpu.harness import REPOSITORY, Stage
 from tests.gpu.stages import STAGES
 
@@ -30,16 +32,22 @@ def main() -> int:
         "--out", type=Path, help="file that each stage's line is added to, besides being printed"
     )
     parser.add_argument("--only", type=int, nargs="+", metavar="NUMBER", help="these stages alone")
+    parser.add_argument(
+        "--seconds", type=float, help="for all of them together, which they share; else as --list says"
+    )
     parser.add_argument("--list", action="store_true", help="name the stages and end")
     parser.add_argument("--run", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.run:
-        return run_one(arguments.run)
+        code = run_one(arguments.run)
+        sys.stderr.flush()
+        # What a device error or a pool of compilers does to an interpreter that ends is no part of the stage.
+        os._exit(code)
     wanted = arguments.only or list(STAGES)
     if arguments.list:
         for number in STAGES:
             name, limit_s, _ = STAGES[number]
-            print(f"{number:2} {name} (at most {limit_s:.0f} s)")
+            print(f"{number:2} {name} ({limit_s:.0f} s, and its part of what those before it left)")
         return 0
     unknown = [number for number in wanted if number not in STAGES]
     if unknown:
@@ -49,11 +57,14 @@ def main() -> int:
             arguments.out.open("a").close()
         except OSError as error:
             parser.error(f"{arguments.out} can't be written: {error.strerror}")
-    ends = time.monotonic() + WHOLE_S
+    # What a stage that ran out of time leaves running is ended before the next one begins.
+    processes.become_subreaper()
+    ends = time.monotonic() + (arguments.seconds or min(WHOLE_S, sum(STAGES[one][1] for one in wanted)))
     about = what_is_here()
     bad = 0
-    for number in wanted:
-        line = json.dumps(one_stage(number, ends - time.monotonic(), about))
+    for place, number in enumerate(wanted):
+        line = json.dumps(one_stage(number, part(wanted[place:], ends - time.monotonic()), about))
+        processes.kill_all_below(os.getpid())
         print(line, flush=True)
         if arguments.out:
             with arguments.out.open("a") as out:
@@ -62,50 +73,45 @@ def main() -> int:
     return 1 if bad else 0
 
 
-def one_stage(number: int, left_s: float, about: dict[str, Any]) -> dict[str, Any]:
+def part(stages: Sequence[int], left_s: float) -> float:
+    """Seconds of ``left_s`` for the first of these stages: they share as their limits are to each other."""
+    limits = [STAGES[number][1] for number in stages]
+    return left_s * limits[0] / sum(limits)
+
+
+def one_stage(number: int, limit_s: float, about: dict[str, Any]) -> dict[str, Any]:
     """A stage in a process of its own: what it told, however it ended. ``about``: torch and the GPU."""
-    name, limit_s, _ = STAGES[number]
-    limit_s = min(limit_s, left_s)
-    told: list[dict[str, Any]] = []
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    said: dict[str, Any] = {"stage": number, "name": name, "date": now, **about}
+    said: dict[str, Any] = {"stage": number, "name": STAGES[number][0], "date": now, **about}
+    nothing: dict[str, Any] = {"checks": [], "numbers": {}}
     if about["device"] is None:
-        return {
-            **said,
-            "status": "unsupported",
-            "reason": "torch sees no GPU here",
-            "checks": [],
-            "numbers": {},
-        }
+        return {**said, "status": "unsupported", "reason": "torch sees no GPU here", **nothing}
     if limit_s <= 0:
-        return {
-            **said,
-            "status": "timeout",
-            "checks": [],
-            "numbers": {},
-            "reason": f"the {WHOLE_S:.0f} s of all stages are over",
-        }
+        return {**said, "status": "timeout", "reason": "the seconds of all stages are over", **nothing}
     begun = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="gpu-stage-") as folder:
-        path = Path(folder) / "told.jsonl"
+    with tempfile.TemporaryDirectory(prefix="gpu-stage-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
         command = [sys.executable, "-m", "tests.gpu", "--run", str(number)]
-        environment = {**os.environ, "GPU_STAGE_FOLDER": folder, "GPU_STAGE_S": str(limit_s)}
-        # The time is over for all that the stage started, so it has a group of its own.
-        process = subprocess.Popen(
-            command, cwd=REPOSITORY, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-            start_new_session=True,
-        )  # fmt: skip
+        environment = {**os.environ, "GPU_STAGE_FOLDER": name, "GPU_STAGE_S": str(limit_s)}
+        # Into a file: a pipe ends only once all have closed it that the stage started, the compilers' pool among them.
+        errors = folder / "errors.txt"
+        with errors.open("w") as written:
+            # The time is over for all that the stage started, so it has a group of its own.
+            process = subprocess.Popen(
+                command, cwd=REPOSITORY, env=environment, stdout=subprocess.DEVNULL, stderr=written, start_new_session=True
+            )  # fmt: skip
         try:
-            _, errors = process.communicate(timeout=limit_s)
-            status = {0: "ok", 1: "failed"}.get(process.returncode, "error")
+            status = {0: "ok", 1: "failed"}.get(process.wait(timeout=limit_s), "error")
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, 9)
-            _, errors = process.communicate()
+            process.wait()
             status = "timeout"
-        if path.exists():
-            told = [json.loads(line) for line in path.read_text().splitlines()]
-    if status in ("error", "timeout"):
-        said["reason"] = (errors or "").strip()[-2000:] or f"no end within {limit_s:.0f} s"
+        told = told_in(folder / "told.jsonl")
+        if status in ("error", "timeout"):
+            words = errors.read_text(errors="replace").strip()[-2000:]
+            said["reason"] = words or (
+                f"no end within {limit_s:.0f} s" if status == "timeout" else f"exit code {process.returncode}"
+            )
     return {
         **said,
         "status": status,
@@ -113,6 +119,17 @@ def one_stage(number: int, left_s: float, about: dict[str, Any]) -> dict[str, An
         "checks": [one for one in told if "check" in one],
         "numbers": {one["number"]: one["value"] for one in told if "number" in one},
     }
+
+
+def told_in(file: Path) -> list[dict[str, Any]]:
+    """What a stage told; the last line of one that was ended may be cut short."""
+    found = []
+    for line in file.read_text().splitlines() if file.exists() else ():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
 
 
 def run_one(number: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -21,8 +22,8 @@ TWELVE = (
 )  # fmt: skip
 TRAINING = "training.mlp_step"
 PAIRS = 3
-# Of stage 3's time.
-MADE_S = 75.0
+# Of stage 3's time, for what comes after that.
+FUSED_S = 20.0
 
 
 def kernels(stage: Stage) -> None:
@@ -38,12 +39,11 @@ def kernels(stage: Stage) -> None:
 
 def against_the_card(stage: Stage) -> None:
     # Side by side: the one waits for the card and the other never touches it, and neither is timed.
-    ends = time.monotonic() + MADE_S
-    with ThreadPoolExecutor(1) as beside, served(stage.folder) as server:
-        run = beside.submit(
-            stage.evaluate, *TWELVE, "--max-buckets", "1", "--target", "codegen:h200", limit_s=MADE_S
-        )
-        here = walked(stage, server, TWELVE, ends)
+    asked = (*TWELVE, "--max-buckets", "1", "--target", "codegen:h200")
+    whole = replace(stage, ends=stage.ends - FUSED_S)
+    with ThreadPoolExecutor(1) as beside:
+        run = beside.submit(whole.evaluate, *asked)
+        here = walked(whole, TWELVE)
         there = recorded(run.result())
     stage.check(
         "all of the twelve were walked",
@@ -64,6 +64,10 @@ def fused(stage: Stage) -> None:
     for call in (gate, compiled):
         call(*given)
     torch.cuda.synchronize()
+    # Once for nothing: the first recording of a process starts the profiler's own machinery.
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]):
+        gate(*given)
+        torch.cuda.synchronize()
     counted = {}
     for side, call in (("eager", gate), ("compiled", compiled)):
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:

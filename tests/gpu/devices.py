@@ -60,7 +60,7 @@ def precision(stage: Stage) -> None:
 def failures(stage: Stage) -> None:
     """A device assert and an out-of-memory are of their buckets; the buckets beside them are measured."""
     source = stage.source("failing", FAILING)
-    records = stage.evaluate("--no-packs", "--workloads", str(source), "--timeout", "40", limit_s=60)
+    records = stage.evaluate("--no-packs", "--workloads", str(source), "--timeout", "40")
     found = {cell.split()[1]: status for cell, status in statuses(records).items()}
     stage.check("the assert ends its own bucket", found.get("n=8") == "crashed", found)
     stage.check("and the out-of-memory its own", found.get("n=12") == "out_of_memory", found)

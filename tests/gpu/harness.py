@@ -10,9 +10,11 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ Record = dict[str, Any]
 TARGET = "cuda"
 # For an interrupted run to write what it has.
 _LAST_WORDS_S = 8.0
+_SERVERS = 3
 
 
 @dataclass(frozen=True)
@@ -69,11 +72,11 @@ class Stage:
         """Keep a number that nothing is asked of."""
         self.tell({"number": what, "value": value})
 
-    def evaluate(self, *arguments: str, limit_s: float = 90.0, **variables: str) -> list[Record]:
+    def evaluate(self, *arguments: str, limit_s: float = math.inf, **variables: str) -> list[Record]:
         """Run ``evaluator run --target cuda`` with these arguments; its records.
 
-        A run that comes to no end within ``limit_s`` is interrupted, as by Ctrl-C: what it has recorded by then is given,
-        and a check says that it is not all.
+        A run that comes to no end within ``limit_s``, or what is left of the stage, is interrupted, as by Ctrl-C: what it
+        has recorded by then is given, and a check says that it is not all.
         """
         limit_s = min(limit_s, self.left() - _LAST_WORDS_S)
         if limit_s <= 0:
@@ -150,6 +153,24 @@ def served(folder: Path) -> Iterator[Any]:
     python = Path(sys.executable)
     with Server(python, toolchain_folder(python), folder / "server.log") as server:
         yield server
+
+
+def side_by_side(stage: Stage, things: Sequence[str], work: Callable[[Any, str], None]) -> None:
+    """``work`` (a server, a thing) for all of these things by several servers at once, each in a thread of its own: for
+    what is not timed. What is left when the stage's time runs out is not begun; each that breaks is a check of its own."""
+
+    def some(mine: Sequence[str]) -> None:
+        with served(stage.folder) as server:
+            for thing in mine:
+                if stage.left() < _LAST_WORDS_S:
+                    break
+                stage.part(thing, partial(work, server, thing))
+
+    shares = [things[first::_SERVERS] for first in range(_SERVERS)]
+    with ThreadPoolExecutor(_SERVERS) as pool:
+        running = [pool.submit(some, share) for share in shares if share]
+    for one in running:
+        stage.part("a server of several", one.result)
 
 
 def described(server: Any, sources: Iterable[str] = (), packs: bool = True) -> dict[str, Record]:

@@ -6,8 +6,9 @@ import os
 import subprocess
 import sys
 from functools import partial
+from typing import Any
 
-from tests.gpu.harness import Stage, described, request, served
+from tests.gpu.harness import Stage, described, request, side_by_side
 
 # The producer's result is read on another stream that does not wait for it. Its value may well be right.
 MISSING_WAIT = """
@@ -52,22 +53,22 @@ def ordered_work(stage: Stage) -> None:
 def _judged(stage: Stage) -> None:
     """Eager, eager again, float64 and compiled of each workload, in a process each: what comes out is right."""
     done = []
-    with served(stage.folder) as server:
+
+    def judge(server: Any, name: str) -> None:
         known = described(server)
-        for name in WORKLOADS:
-            if stage.left() < 10:
-                break
-            asked = request(stage.folder, name, known[name]["buckets"][0]["name"], probe="accuracy")
-            asked["cache_dir"] = str(stage.folder / f"caches-{name}")
-            told = list(server.probe(asked, 60))
-            found = [one for one in told if one.get("kind") == "result"] or told[-1:]
-            stage.check(
-                f"{name}: eager and compiled come out right",
-                [one["status"] for one in found] in (["ok"], ["not_comparable"]),
-                [(one["status"], one.get("reason")) for one in found],
-            )
-            done.append(name)
-    stage.check("all workloads of streams were judged", done == list(WORKLOADS), done)
+        asked = request(stage.folder, name, known[name]["buckets"][0]["name"], probe="accuracy")
+        asked["cache_dir"] = str(stage.folder / f"caches-{name}")
+        told = list(server.probe(asked, 60))
+        found = [one for one in told if one.get("kind") == "result"] or told[-1:]
+        stage.check(
+            f"{name}: eager and compiled come out right",
+            [one["status"] for one in found] in (["ok"], ["not_comparable"]),
+            [(one["status"], one.get("reason")) for one in found],
+        )
+        done.append(name)
+
+    side_by_side(stage, WORKLOADS, judge)
+    stage.check("all workloads of streams were judged", set(done) == set(WORKLOADS), done)
 
 
 def _sanitizer(wait: str) -> subprocess.Popen[str]:
