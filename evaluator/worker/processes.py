@@ -175,6 +175,24 @@ def reset_peak() -> None:
     Path("/proc/self/clear_refs").write_text("5")
 
 
+class Growth:
+    """How far the process's resident memory rises over what it holds when this is made."""
+
+    def __init__(self) -> None:
+        self._held: float | None = None
+        try:
+            memory_mb("VmHWM")
+            held = memory_mb("VmRSS")
+            reset_peak()
+        except OSError:
+            return  # a sandbox's /proc may lack any of them
+        self._held = held
+
+    def mb(self) -> float | None:
+        """MB at most so far; None where /proc does not tell."""
+        return None if self._held is None else memory_mb("VmHWM") - self._held
+
+
 def memory_mb(field: str) -> float:
     """One field of /proc/self/status in MB: ``VmRSS`` (now) or ``VmHWM`` (peak since the last reset)."""
     for line in Path("/proc/self/status").read_text().splitlines():

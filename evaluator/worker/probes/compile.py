@@ -59,8 +59,7 @@ def run(session: ProbeSession) -> None:
             )
         modules = len(sys.modules)
         gc.collect()
-        resident = processes.memory_mb("VmRSS")
-        processes.reset_peak()
+        growth = processes.Growth()
         stage = "compile"
         session.stage(stage, bucket)
         # What made the inputs may still run on the device, which is waited for.
@@ -88,7 +87,7 @@ def run(session: ProbeSession) -> None:
     if cold:
         metrics = torch._dynamo.utils.get_compilation_metrics()
         samples += phase_samples(metrics)
-        samples += _memory(resident)
+        samples += _memory(growth.mb())
     if cold and rise is not None:
         allocated, reserved = rise.peaks_mb()
         values = {
@@ -164,10 +163,10 @@ def _compile_pool() -> dict[str, Any]:
     }
 
 
-def _memory(resident_mb: float) -> list[Sample]:
-    growth = processes.memory_mb("VmHWM") - resident_mb
+def _memory(growth_mb: float | None) -> list[Sample]:
+    flags = ["failed"] if growth_mb is None else []
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3 * 1.024
     return [
-        {"metric": "compile.host_peak_mb", "round": None, "value": growth, "flags": []},
+        {"metric": "compile.host_peak_mb", "round": None, "value": growth_mb, "flags": flags},
         {"metric": "compile.children_peak_mb", "round": None, "value": children, "flags": []},
     ]

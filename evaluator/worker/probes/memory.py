@@ -46,17 +46,17 @@ def run(session: ProbeSession) -> None:
         gc.collect()
         # Freed blocks that the C library keeps would hide the next call's growth.
         ctypes.CDLL(None).malloc_trim(0)
-        resident = processes.memory_mb("VmRSS")
-        processes.reset_peak()
+        held = processes.Growth()
         for number in range(_MEASURED_CALLS):
             if device is None:
                 _call(session, fn, inputs[number])
             else:
                 # Gone with the call: what stays on the device between calls is then the workload's own.
                 device.measure(functools.partial(_call, session, fn, inputs.pop()))
-        growth = processes.memory_mb("VmHWM") - resident
+        growth = held.mb()
+        flags = ["failed"] if growth is None else []
         samples: list[Sample] = [
-            {"metric": f"{mode}.host_peak_mb", "round": None, "value": growth, "flags": []}
+            {"metric": f"{mode}.host_peak_mb", "round": None, "value": growth, "flags": flags}
         ]
         if device is not None:
             gc.collect()
