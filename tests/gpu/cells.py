@@ -102,7 +102,7 @@ def inputs(bucket):
 def embedding_bag(stage: Stage) -> None:
     """One whole run with its traces. What eager does not repeat bit for bit is no failure; and every counter of memory
     has a number."""
-    records = stage.evaluate(BAG, "--max-buckets", "1", "--timeout", "25", "--chrome-traces")
+    records = stage.evaluate(BAG, "--max-buckets", "1", "--timeout", "40", "--chrome-traces")
     found = statuses(records)
     stage.check("no cell failed", bool(found) and set(found.values()) <= {"ok", "not_comparable"}, found)
     stage.number("probes", [(one["probe"], one["status"], one.get("reason")) for one in probes(records)])
