@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.gpu.__main__ import one_stage, part, told_in
-from tests.gpu.harness import Stage
+from tests.gpu import harness
+from tests.gpu.__main__ import one_stage, part
+from tests.gpu.harness import Stage, told_in
 from tests.gpu.stages import STAGES
 
 REPOSITORY = Path(__file__).parents[1]
@@ -76,6 +78,24 @@ def test_a_part_that_breaks_is_a_check_and_the_next_one_runs(tmp_path: Path) -> 
         ("it holds", True),
     ]
     assert "device-side assert" in str(told[0]["value"])
+
+
+def test_a_run_that_does_not_end_when_it_is_interrupted_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    deaf = (
+        "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print(flush=True); time.sleep(60)"
+    )
+    for program, code in ((deaf, -signal.SIGKILL), ("print(flush=True); import time; time.sleep(60)", None)):
+        process = subprocess.Popen(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        monkeypatch.setattr(harness, "_LAST_WORDS_S", 0.3 if code else 30.0)
+        assert harness.waited(process, 0.1) is False
+        assert process.returncode == code if code else process.returncode not in (0, -signal.SIGKILL)
+        process.stdout.close()
+    quick = subprocess.Popen([sys.executable, "-c", ""])
+    assert harness.waited(quick, 60.0) is True
 
 
 def test_without_a_gpu_every_stage_says_unsupported_and_is_written_out(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluator.worker import processes
-from tests.gpu.harness import REPOSITORY, Stage
+from tests.gpu.harness import REPOSITORY, Stage, told_in
 from tests.gpu.stages import STAGES
 
 # Less than ten minutes: what calls this may end it then, and nothing of the last stage would be told.
@@ -57,6 +57,7 @@ def main() -> int:
             arguments.out.open("a").close()
         except OSError as error:
             parser.error(f"{arguments.out} can't be written: {error.strerror}")
+    keep_awake()
     # What a stage that ran out of time leaves running is ended before the next one begins.
     processes.become_subreaper()
     ends = time.monotonic() + (arguments.seconds or min(WHOLE_S, sum(STAGES[one][1] for one in wanted)))
@@ -71,6 +72,16 @@ def main() -> int:
                 out.write(line + "\n")
         bad += json.loads(line)["status"] not in ("ok", "unsupported")
     return 1 if bad else 0
+
+
+def keep_awake() -> None:
+    """Keep the GPUs' files open until this process ends, as the driver's persistence does: else it may shut a card down
+    each time that nobody uses it, and take seconds to have it ready for each process. No context is made."""
+    for file in Path("/dev").glob("nvidia[0-9]*"):
+        try:
+            os.open(file, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            continue  # another one's card, or none that may be opened
 
 
 def part(stages: Sequence[int], left_s: float) -> float:
@@ -119,17 +130,6 @@ def one_stage(number: int, limit_s: float, about: dict[str, Any]) -> dict[str, A
         "checks": [one for one in told if "check" in one],
         "numbers": {one["number"]: one["value"] for one in told if "number" in one},
     }
-
-
-def told_in(file: Path) -> list[dict[str, Any]]:
-    """What a stage told; the last line of one that was ended may be cut short."""
-    found = []
-    for line in file.read_text().splitlines() if file.exists() else ():
-        try:
-            found.append(json.loads(line))
-        except ValueError:
-            continue
-    return found
 
 
 def run_one(number: int) -> int:

@@ -35,6 +35,7 @@ def fork_server(stage: Stage) -> None:
         stage.check(
             "the server knows the GPU", server.hello.no_gpu is None, server.hello.environment.get("gpu")
         )
+        stage.number("environment", server.hello.environment)
         stage.number("conditions", server.hello.conditions)
         stage.part("before anything was asked", partial(no_device_file, stage, "as it has just started"))
         # What runs of later stages need too, and find then.

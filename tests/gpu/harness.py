@@ -88,19 +88,17 @@ class Stage:
             command += ["--target", TARGET]
             command += [] if "--chrome-traces" in arguments else ["--no-chrome-traces"]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_paths()), **variables}
-        with subprocess.Popen(
-            command, cwd=self.folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        ) as process:  # fmt: skip
-            try:
-                _, errors = process.communicate(timeout=limit_s)
-                ended = True
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGINT)
-                _, errors = process.communicate(timeout=_LAST_WORDS_S)
-                ended = False
+        said = path.with_suffix(".txt")
+        # Into a file: a pipe ends only once all have closed it that the run started.
+        with said.open("w") as errors:
+            process = subprocess.Popen(
+                command, cwd=self.folder, env=environment, stdout=subprocess.DEVNULL, stderr=errors
+            )
+        ended = waited(process, limit_s)
         if ended and process.returncode != 0:
-            raise RuntimeError(f"{' '.join(arguments)} ended with {process.returncode}: {errors[-2000:]}")
-        records = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+            words = said.read_text(errors="replace")[-2000:]
+            raise RuntimeError(f"{' '.join(arguments)} ended with {process.returncode}: {words}")
+        records = told_in(path)
         if not ended:
             done = sum(one.get("type") == "evaluation_finished" for one in records)
             self.check(f"{' '.join(arguments)}: all within {limit_s:.0f} s", False, f"{done} cells ended")
@@ -111,6 +109,32 @@ class Stage:
         path = self.folder / f"{name}.py"
         path.write_text(text)
         return path
+
+
+def waited(process: subprocess.Popen[bytes], limit_s: float) -> bool:
+    """Whether a process ended by itself within its limit; else it is interrupted, and ended where that does not help."""
+    try:
+        process.wait(timeout=limit_s)
+        return True
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+    try:
+        process.wait(timeout=_LAST_WORDS_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    return False
+
+
+def told_in(file: Path) -> list[Record]:
+    """Lines of JSON; the last one of a process that was ended may be cut short."""
+    found = []
+    for line in file.read_text().splitlines() if file.exists() else ():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
 
 
 def _paths() -> list[str]:
