@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 from pandas.io.formats.style import Styler
@@ -101,7 +102,7 @@ def download_csv(frame: pd.DataFrame, name: str, *, key: str) -> None:
     """A button that saves all of ``frame``."""
     st.download_button(
         "⤓ CSV",
-        frame.to_csv(index=False),
+        as_csv(frame),
         file_name=name,
         mime="text/csv",
         key=key,
@@ -109,6 +110,25 @@ def download_csv(frame: pd.DataFrame, name: str, *, key: str) -> None:
         help="Save all rows and columns",
         on_click="ignore",
     )
+
+
+def as_csv(frame: pd.DataFrame) -> str:
+    """All of ``frame`` as CSV. A column of whole numbers has no fractions, also where some are missing, for which pandas
+    makes them floats: ``7`` or nothing, not ``7.0``."""
+    # Not as pandas' own nullable numbers, which take longer than all else about the file.
+    whole = {
+        str(name): pd.Series(
+            [None if one != one else int(one) for one in column.tolist()], column.index, "object"
+        )
+        for name, column in frame.items()
+        if column.dtype.kind == "f" and _are_whole(column.to_numpy())
+    }
+    return frame.assign(**whole).to_csv(index=False)
+
+
+def _are_whole(numbers: Any) -> bool:
+    known = numbers[~np.isnan(numbers)]
+    return bool((np.isfinite(known) & (known == np.rint(known)) & (abs(known) < 2.0**53)).all())
 
 
 def _picked(event: Any, pick: str | None) -> int | None:
@@ -136,8 +156,12 @@ def _coloured(shown: pd.DataFrame) -> Any:
         },
     }
     styled: Any = shown
-    for column, colors in known.items():
-        if column in shown and shown[column].isin(list(colors)).any():
+    for column, words in known.items():
+        if column not in shown:
+            continue
+        # What stands beside a verdict takes its colour.
+        said = {value: words.get(theme.last_said(str(value))) for value in shown[column].unique()}
+        if colors := {value: color for value, color in said.items() if color}:
             # Only what has a colour needs a name: to name every cell takes as long as all else about a table.
             styled = (Styler(shown, cell_ids=False) if styled is shown else styled).map(
                 lambda value, colors=colors: f"color: {colors[value]}" if value in colors else "",

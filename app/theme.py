@@ -83,6 +83,8 @@ _VERDICT_TONES: Final = {
     "fixed": "passed",
 }
 
+_BESIDE: Final = " · "
+
 # What is amiss with a kernel that was built: an icon and a word of its own, which no verdict has.
 KERNEL_MARKS: Final = {
     "refused": ("⊘", "refused"),
@@ -126,6 +128,16 @@ def verdict_text(verdict: str, confirmed: bool | None = None) -> str:
     icon, word = VERDICT_WORDS.get(verdict, ("·", verdict))
     doubt = ", unconfirmed" if confirmed is False and verdict in BAD else ""
     return f"{icon} {word}{doubt}"
+
+
+def beside(said: str, verdict: str) -> str:
+    """``≠ wrong on both sides · ? inconclusive``: what has to be known beside a verdict's text, before it."""
+    return f"{said}{_BESIDE}{verdict}" if said else verdict
+
+
+def last_said(text: str) -> str:
+    """The verdict's text in one that ``beside`` made."""
+    return text.rpartition(_BESIDE)[2]
 
 
 def verdict_tone(verdict: str) -> str:

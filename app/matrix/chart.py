@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from app import metric_words
-from app.matrix.words import FAILURE, NOT_COMPARED, OPEN, SETTLED
+from app.matrix.words import FAILURE, FIXED, NOT_COMPARED, OPEN, SETTLED
 from app.vega import Spec, layered, named
 
 # Fixed, so that 1% of noise never looks like much: what is beyond the ends has their colour.
@@ -27,7 +27,7 @@ _INK: Final = "#1F2430"
 _FAILED_EDGE: Final = "#B84A00"
 _FIXED_EDGE: Final = "#5E3C99"
 _DRAWN: Final = (
-    *("cell", "row", "place", "workload", "bucket", "variant", "target", "metric", "kind", "shade", "wrong"),
+    *("cell", "row", "place", "workload", "bucket", "variant", "target", "metric", "kind", "shade", "edge"),
     *("word", "base_text", "candidate_text", "change", "interval", "why"),
 )
 # What stands in a tile: column, distance from its middle, size of the letters, weight.
@@ -48,8 +48,8 @@ def matrix(frame: pd.DataFrame, *, base: str, candidate: str) -> Spec:
     """A row a workload (in the order of ``frame``), a column a bucket's place in its walk; see ``matrix_frames.rows``.
 
     Settled tiles are filled by their ratio, those without a verdict, or with one that no rerun confirmed, faintly and with
-    a dashed edge; a cell that was not compared is hatched, one that failed has no filling and a thick edge, one that is
-    wrong on both sides a thick edge. Each has its icon and words. A click selects the tile's
+    a dashed edge; a cell that was not compared is hatched, one that failed has no filling and a thick edge, one whose
+    results are wrong, or that is fixed, a thick edge. Each has its icon and words. A click selects the tile's
     ``cell`` (see ``PICKED``).
     """
     order = list(dict.fromkeys(frame["row"]))
@@ -74,7 +74,7 @@ def matrix(frame: pd.DataFrame, *, base: str, candidate: str) -> Spec:
     color = _color(legend=bool(frame["ratio"].notna().any()))
     ink = alt.ColorValue(_INK, condition=[{"test": "datum.dark", "value": _PAPER}])
     edge = alt.StrokeValue(
-        _FAILED_EDGE, condition=[{"test": "datum.change == 'fixed'", "value": _FIXED_EDGE}]
+        _FAILED_EDGE, condition=[{"test": f"datum.edge == '{FIXED}'", "value": _FIXED_EDGE}]
     )
     words = everything.encode(**shared, color=ink, tooltip=tips)
     layers: list[Any] = [
@@ -89,9 +89,9 @@ def matrix(frame: pd.DataFrame, *, base: str, candidate: str) -> Spec:
         tiles(FAILURE)
         .mark_rect(color=_PAPER, strokeWidth=2.5, cursor="pointer")
         .encode(**shared, stroke=edge, tooltip=tips),
-        everything.transform_filter("datum.wrong")
-        .mark_rect(fillOpacity=0, stroke=_FAILED_EDGE, strokeWidth=2.5, cursor="pointer")
-        .encode(**shared, tooltip=tips),
+        everything.transform_filter("datum.edge != ''")
+        .mark_rect(fillOpacity=0, strokeWidth=2.5, cursor="pointer")
+        .encode(**shared, stroke=edge, tooltip=tips),
         *(
             words.mark_text(
                 dy=down - _THIRD_LINE / 2 * several,

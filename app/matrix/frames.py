@@ -54,7 +54,9 @@ SAVED: Final = (
     "ratio",
     "low",
     "high",
+    "rounds",
     "verdict",
+    "word",
     "why",
     "base_evaluation",
     "candidate_evaluation",
@@ -73,7 +75,8 @@ def rows(verdicts: Verdicts, pairs: Sequence[Pair], metric: str) -> pd.DataFrame
 
     ``base`` and ``candidate`` are the values where they are numbers, in ``unit``, else text; ``ratio``, ``low`` and ``high`` are
     candidate / base, null where there is none; ``percent`` is the ratio's change; ``place`` is the bucket's, from 1;
-    ``row`` names all but the bucket; ``shade`` is a place on the scale of ratios, null for what has none; ``cell`` numbers
+    ``rounds`` says why a time is qualified; ``word`` is the verdict with what is known of correctness, for which the tile
+    has an ``edge``; ``row`` names all but the bucket; ``shade`` is a place on the scale of ratios, null for what has none; ``cell`` numbers
     the rows.
     """
     places = _places(pairs)

@@ -13,6 +13,7 @@ from app.data import Database, read, resting
 from app.matrix import frames as matrix_frames
 from db.queries import newest
 from db.queries.over_versions import over_versions
+from evaluator.verdicts.words import FLAG_MARK, NOISY_MARK, ROUND_FLAGS
 
 
 def courses(
@@ -46,9 +47,12 @@ def table(found: Compared, shown: pd.DataFrame, lines: list[list[float] | None])
         **({"variant": tables.text("variant", width=90)} if shown["variant"].nunique() > 1 else {}),
         **({"target": tables.text("target", width=70)} if shown["target"].nunique() > 1 else {}),
         **({"metric": tables.text("metric", width=130)} if shown["metric"].nunique() > 1 else {}),
-        "verdict": tables.text("verdict", width=165),
+        "verdict": tables.text(
+            "verdict", width=290 if shown["word"].str.contains("·", regex=False).any() else 165
+        ),
         **side(found.verdicts.base, "base"),
         **side(found.verdicts.candidate, "candidate"),
+        **({"rounds": _rounds()} if shown["rounds"].any() else {}),
         "percent": st.column_config.NumberColumn("change", format="%+.1f%%", width=75),
         "interval": tables.text(
             "interval", width=135, help="of the change, at 95% confidence; none below 4 replicas a side"
@@ -62,6 +66,11 @@ def table(found: Compared, shown: pd.DataFrame, lines: list[list[float] | None])
     worded = shown.assign(verdict=shown["word"], versions=lines)
     row = tables.show(worded, columns, key="matrix-table", rows=14, pick="cell")
     return None if row is None else int(shown["cell"].iloc[row])
+
+
+def _rounds() -> Any:
+    said = f"{NOISY_MARK} {ROUND_FLAGS['noisy']}; {FLAG_MARK} something else qualifies them: see why"
+    return tables.text("rounds", width=75, help=said)
 
 
 def _spark() -> Any:

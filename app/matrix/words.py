@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from app import theme
-from evaluator.verdicts.answering import wrong_on_both
 from evaluator.verdicts.findings import CellVerdict, Finding
 from evaluator.verdicts.wording import size
-from evaluator.verdicts.words import BAD, REASONS, marks
+from evaluator.verdicts.words import BAD, FLAG_MARK, NOISY_MARK, REASONS, marks
 
 # How a tile is drawn: filled by its ratio; filled faintly, since nothing is settled; hatched; or crossed out.
 SETTLED: Final = "settled"
@@ -21,6 +20,42 @@ _PLACES: Final = {"regressed": 1.1, "newly_failing": 1.1, "improved": 0.9, "fixe
 _UNSETTLED: Final = frozenset({"inconclusive", "flaky", "changed"})
 # A wrong result or an error comes before any time.
 _CORRECTNESS: Final = frozenset({"status", "accuracy"})
+# The edge of a tile for what is said of correctness.
+WRONG: Final = "wrong"
+FIXED: Final = "fixed"
+# What stands before a number whose rounds are qualified -> what it means, in a row.
+_ROUNDS: Final = {NOISY_MARK: "noisy", FLAG_MARK: "flagged"}
+
+
+class Correctness(NamedTuple):
+    """What a reader has to know of a cell's results or failures, whatever is looked at: the sign and few words of a tile,
+    the words of a row, the tile's ``edge`` (``WRONG``, ``FIXED``), and the metric of the finding that says it."""
+
+    sign: str
+    tile: str
+    words: str
+    edge: str
+    metric: str
+
+
+_BOTH_WRONG: Final = Correctness("≠", "≠", "wrong on both sides", WRONG, "accuracy")
+_WRONG_NOW: Final = Correctness("≠", "≠", "wrong on the candidate", WRONG, "accuracy")
+_RIGHT_NOW: Final = Correctness("✓", "✓ fixed · ", "results fixed", FIXED, "accuracy")
+_RUNS_NOW: Final = Correctness("✓", "✓ fixed · ", "failure fixed", FIXED, "status")
+
+
+def correctness(cell: CellVerdict) -> Correctness | None:
+    """What the cell's results are, or that it works again; None where both sides' are right or nothing is known. A cell's
+    verdict is its worst, so that it says none of it beside an open time."""
+    for one in cell.findings:
+        if one.metric == "accuracy":
+            if one.candidate == "fail":
+                return _BOTH_WRONG if one.base == "fail" else _WRONG_NOW
+            if one.verdict == "fixed":
+                return _RIGHT_NOW
+        elif one.metric == "status" and one.verdict == "fixed":
+            return _RUNS_NOW
+    return None
 
 
 def said(found: Finding | None, cell: CellVerdict, failed: str, *, whole: bool = False) -> dict[str, Any]:
@@ -41,7 +76,10 @@ def said(found: Finding | None, cell: CellVerdict, failed: str, *, whole: bool =
     estimate = found.estimate if found is not None else None
     unconfirmed = verdict in BAD and confirmed is False
     kind = _kind(verdict, failed, unconfirmed)
-    wrong = wrong_on_both(cell)
+    known = correctness(cell)
+    # Where the verdict is about it, it says it. That both sides are wrong no verdict says.
+    tells = told is not None and known is not None and told.metric == known.metric
+    beside = None if tells and known is not _BOTH_WRONG else known
     icon = theme.VERDICT_WORDS["newly_failing" if kind == FAILURE and verdict != "fixed" else verdict][0]
     unit = (found.unit or "") if found is not None else ""
     values = (found.base, found.candidate) if found is not None else (None, None)
@@ -59,15 +97,19 @@ def said(found: Finding | None, cell: CellVerdict, failed: str, *, whole: bool =
         "high": estimate.high if estimate is not None else None,
         "interval": "" if estimate is None else f"{change_of(estimate.low)} to {change_of(estimate.high)}",
         "verdict": verdict,
-        "word": theme.verdict_text(verdict, confirmed),
-        "icon": f"{'≠' if wrong else ''}{icon}{'?' if unconfirmed else ''}",
+        "word": theme.beside(
+            f"{beside.sign} {beside.words}" if beside else "", theme.verdict_text(verdict, confirmed)
+        ),
+        "icon": f"{beside.tile if beside else ''}{icon}{'?' if unconfirmed else ''}",
         "bad": verdict in BAD,
         "unconfirmed": unconfirmed,
-        "wrong": wrong,
+        "wrong": known is _BOTH_WRONG,
+        "edge": known.edge if known else "",
+        "rounds": f"{around} {', '.join(_ROUNDS[mark] for mark in around)}" if around else "",
         "kind": kind,
         "shade": None if kind in (NOT_COMPARED, FAILURE) else ratio or _PLACES.get(verdict, 1.0),
         "change": around + _change(found, ratio, kind, verdict),
-        "why": "; ".join(filter(None, ["wrong on both sides" if wrong else "", _why(told)])),
+        "why": "; ".join(filter(None, [beside.words if beside else "", _why(told)])),
     }
 
 

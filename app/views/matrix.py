@@ -13,8 +13,9 @@ from app.data import Database
 from app.matrix import chart as matrix_chart
 from app.matrix import frames as matrix_frames
 from app.matrix.table import courses, table
-from app.matrix.words import FAILURE, NOT_COMPARED
+from app.matrix.words import FAILURE, FIXED, NOT_COMPARED
 from evaluator.verdicts.sides import CellName
+from evaluator.verdicts.words import FLAG_MARK, NOISY_MARK
 
 ROWS: Final = ("all", "regressed")
 CLICKS: Final = ("Why", "Workload")
@@ -44,6 +45,7 @@ def coverage(found: Compared, shown: pd.DataFrame, metric: str) -> None:
         )
     bad, unsettled = int(shown["bad"].sum()), int((shown["verdict"] == "inconclusive").sum())
     unsure, wrong = int(shown["unconfirmed"].sum()), int(shown["wrong"].sum())
+    fixed = int((shown["edge"] == FIXED).sum())
     words.append(
         f"{theme.counted(bad, 'cell')} regressed or newly failing"
         + (f", {'none' if unsure == bad else f'{bad - unsure:,}'} of them confirmed" if unsure else "")
@@ -51,6 +53,7 @@ def coverage(found: Compared, shown: pd.DataFrame, metric: str) -> None:
         else "none of those regressed"
     )
     words += [f"**{wrong:,} wrong on both sides**"] if wrong else []
+    words += [f"**{fixed:,} fixed**"] if fixed else []
     words += [f"{unsettled:,} inconclusive"] if unsettled else []
     st.markdown(" · ".join(words))
 
@@ -67,7 +70,8 @@ def heat_map(found: Compared, shown: pd.DataFrame, *what: str) -> int | None:
     legend = (
         "Orange: slower or more than the base; purple: faster or less; the scale is fixed at ±10%. Faint with a dashed edge: "
         "not settled, not confirmed (▲?), or changed with no better side. Hatched: not compared, which is no sign of health. "
-        "Thick edge: failed, fixed, or wrong on both sides (≠). Worst workload first."
+        f"Thick edge: failed, fixed (✓), or wrong results (≠). {NOISY_MARK}: noisy rounds; {FLAG_MARK}: flagged ones. "
+        "Worst workload first."
     )
     if len(drawn) < len(shown):
         legend += f" The worst {drawn['row'].nunique()} of {shown['row'].nunique()} rows are drawn; the table has all."

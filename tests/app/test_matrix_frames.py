@@ -13,7 +13,7 @@ import pytest
 
 from app.matrix import chart as matrix_chart
 from app.matrix import frames as matrix_frames
-from app.matrix.words import FAILURE, NOT_COMPARED, OPEN, SETTLED, change_of
+from app.matrix.words import FAILURE, FIXED, NOT_COMPARED, OPEN, SETTLED, WRONG, change_of
 from evaluator.verdicts.sides import Side
 from evaluator.verdicts.whole import compare
 from evaluator.verdicts.words import REASONS
@@ -25,6 +25,8 @@ from tests.evaluator.verdicts import given
 
 Databases = Callable[[str], Path]
 WARM = "compiled.wall_ms"
+# A side that ran to its end with wrong results.
+IS_WRONG: dict[str, Any] = {"status": "accuracy_failed", "accuracy": given.accuracy("fail")}
 
 
 def frame_of(path: Path, metric: str) -> pd.DataFrame:
@@ -245,6 +247,75 @@ def test_what_is_wrong_on_both_sides_says_so_whatever_is_looked_at() -> None:
         assert row["wrong"] and row["icon"].startswith("≠")
         assert row["why"].startswith("wrong on both sides")
     assert not row_of(given.side(series=times), given.candidate(series=times), WARM)["wrong"]
+
+
+def still_open(**changes: Any) -> tuple[Side, Side]:
+    """A base with these changes, and a right candidate; two replicas a side, so that the time stays open."""
+    few = given.series(given.STEADY[:2], compiled__wall_ms=1)
+    return given.side(series=few, **changes), given.candidate(series=few)
+
+
+@pytest.mark.parametrize("metric", [matrix_frames.WORST, WARM])
+def test_a_fixed_result_is_said_beside_an_open_time(metric: str) -> None:
+    row = row_of(*still_open(**IS_WRONG), metric)
+    assert (row["metric"], row["verdict"], row["kind"]) == (WARM, "inconclusive", OPEN)
+    assert row["word"] == "✓ results fixed · ? inconclusive"
+    assert row["icon"] == "✓ fixed · ?" and row["edge"] == FIXED
+    assert row["why"].startswith("results fixed; ")
+    assert not row["wrong"] and not row["bad"]
+
+
+def test_what_the_verdict_says_is_not_said_twice() -> None:
+    fixed = row_of(*still_open(**IS_WRONG), "accuracy")
+    assert (fixed["word"], fixed["icon"], fixed["edge"]) == ("✓ fixed", "✓", FIXED)
+    base, candidate = still_open()
+    worse = row_of(base, replace(candidate, **IS_WRONG), matrix_frames.WORST)
+    assert (worse["word"], worse["edge"]) == ("▲ regressed, unconfirmed", WRONG)
+
+
+def test_a_failure_that_is_gone_is_said_and_framed() -> None:
+    row = row_of(given.failing(given.BASE_ID), given.candidate(), matrix_frames.WORST)
+    assert (row["verdict"], row["word"], row["edge"]) == ("fixed", "✓ fixed", FIXED)
+
+
+def test_a_time_of_results_that_became_wrong_says_so() -> None:
+    base, candidate = still_open()
+    wrong = replace(candidate, **IS_WRONG)
+    row = row_of(base, wrong, WARM)
+    assert row["word"] == "≠ wrong on the candidate · ? inconclusive"
+    assert row["icon"] == "≠?" and row["edge"] == WRONG and not row["wrong"]
+
+
+def test_row_and_file_have_the_signs_of_the_tile() -> None:
+    times = {WARM: given.times(WARM, flags=["noisy"])}
+    wrong = {**IS_WRONG, "series": times}
+    row = row_of(given.side(**wrong), given.candidate(**wrong), WARM)
+    assert row["icon"] == "≠=" and row["change"].startswith("~")
+    assert row["word"] == "≠ wrong on both sides · = unchanged"
+    assert row["rounds"] == "~ noisy"
+    assert {"word", "rounds", "why"} <= set(matrix_frames.SAVED)
+
+
+def test_a_thick_edge_is_of_the_failed_the_fixed_and_the_wrong() -> None:
+    pairs = [
+        given.pair(*still_open(**IS_WRONG), "pack.fixed"),
+        given.pair(given.side(**IS_WRONG), given.candidate(**IS_WRONG), "pack.wrong"),
+        given.pair(*still_open(), "pack.right"),
+    ]
+    found = compare(given.environment(), given.environment(given.NEXT_TORCH), pairs)
+    frame = matrix_frames.rows(found, pairs, matrix_frames.WORST)
+    assert frame.set_index("workload")["edge"].to_dict() == {
+        "pack.fixed": FIXED,
+        "pack.wrong": WRONG,
+        "pack.right": "",
+    }
+    (edges,) = [
+        one for one in spec_of(frame)["layer"] if one.get("transform") == [{"filter": "datum.edge != ''"}]
+    ]
+    # A colour of its own for what is better, and none without the sign in the tile.
+    (fixed,) = edges["encoding"]["stroke"]["condition"]
+    assert fixed["test"] == "datum.edge == 'fixed'"
+    assert fixed["value"] != edges["encoding"]["stroke"]["value"]
 
 
 @pytest.mark.parametrize(
