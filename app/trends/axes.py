@@ -59,8 +59,8 @@ def ratio_ticks(low: float, high: float) -> list[float]:
     return found
 
 
-def named(names: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
-    """Colour and shape by name under one legend, none for a single name; eager is grey."""
+def named(names: Sequence[str]) -> tuple[alt.Color, alt.Fill, alt.Shape]:
+    """Colour, filling and shape by name under one legend, none for a single name; eager is grey."""
     rank = {name: index for index, name in enumerate(name for name in names if name != EAGER_NAME)}
     colors = [
         theme.NEUTRAL_COLOR if name == EAGER_NAME else theme.PALETTE[rank[name] % len(theme.PALETTE)]
@@ -71,8 +71,10 @@ def named(names: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
     ]
     shown = legend() if len(names) > 1 else None
     order = list(names)
+    scale = alt.Scale(domain=order, range=colors)
     return (
-        alt.Color("name:N", sort=order, scale=alt.Scale(domain=order, range=colors), legend=shown),
+        alt.Color("name:N", sort=order, scale=scale, legend=shown),
+        alt.Fill("name:N", sort=order, scale=scale, legend=None),
         alt.Shape("name:N", sort=order, scale=alt.Scale(domain=order, range=shapes), legend=shown),
     )
 

@@ -6,7 +6,7 @@ labels as they come, so that text never decides what comes first and a point wit
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
 import altair as alt
@@ -26,6 +26,7 @@ MOST_NUMBERED: Final = 16
 MOST_MARKED: Final = 30
 OUTCOMES: Final[Mapping[str, tuple[str, str]]] = {
     "ok": ("✓ ok", "#009E73"),
+    "wrong": ("≠ wrong results", "#CC79A7"),
     "failed": ("✗ failed", "#D55E00"),
     "unclear": ("? can't be judged", "#E69F00"),
     "not_run": ("○ not run", "#8C8C8C"),
@@ -38,7 +39,8 @@ def ratios(frame: pd.DataFrame, order: Sequence[str], *, margin: float) -> Spec:
     """Geometric means relative to the reference, a line a series; eager's dashed.
 
     ``frame``: point, label, torch, started, series, name (the series, or EAGER_NAME), ratio (missing: left out, and
-    marked so), low, high (missing: no interval), cells, note. ``margin``: from which difference a change counts, a grey
+    marked so), low, high (missing: no interval), cells, wrong (how many of them have wrong results there or at the
+    reference: their mark is hollow; missing: none), note. ``margin``: from which difference a change counts, a grey
     band.
     """
     x = x_axis(order)
@@ -51,7 +53,7 @@ def ratios(frame: pd.DataFrame, order: Sequence[str], *, margin: float) -> Spec:
 
     mine, eager = frame[frame["name"] != EAGER_NAME], frame[frame["name"] == EAGER_NAME]
     names = list(dict.fromkeys([*mine["name"], *eager["name"]]))
-    color, shape = named(names)
+    color, fill, shape = named(names)
     tip = [
         *_who(),
         alt.Tooltip("name:N", title="line"),
@@ -59,6 +61,13 @@ def ratios(frame: pd.DataFrame, order: Sequence[str], *, margin: float) -> Spec:
         *([] if frame["low"].isna().all() else _interval()),
         alt.Tooltip("cells:Q", title="the same cells"),
     ]
+    wrong = bool((mine["wrong"] > 0).any())
+    if wrong:
+        tip.append(alt.Tooltip("wrong:Q", title="of them with wrong results"))
+    inside = {
+        "fill": fill,
+        "fillOpacity": alt.FillOpacityValue(1, condition=[{"test": "datum.wrong > 0", "value": 0}]),
+    }
     band = alt.Chart(named_data("band"))
     base = alt.Chart(named_data("mine")).encode(x=x, color=color, detail=alt.Detail("series:N"))
     beside = alt.Chart(named_data("eager")).encode(
@@ -71,13 +80,14 @@ def ratios(frame: pd.DataFrame, order: Sequence[str], *, margin: float) -> Spec:
         beside.mark_point(size=30, filled=False, strokeWidth=1.5).encode(shape=shape),
         base.encode(y=y("low"), y2=alt.Y2("high:Q")).mark_rule(strokeWidth=2, opacity=0.7),
         base.encode(y=y("ratio")).mark_line(strokeWidth=2),
-        base.encode(y=y("ratio"), shape=shape, tooltip=tip)
-        .mark_point(size=60, filled=True, opacity=1, cursor="pointer")
+        # Hollow: not all of it is what the panel's title says.
+        base.encode(y=y("ratio"), shape=shape, tooltip=tip, **(inside if wrong else {}))
+        .mark_point(size=60, filled=not wrong, opacity=1, cursor="pointer")
         .add_params(_click()),
         _left_out(x),
     ]
     bounds = pd.DataFrame({"from": [1 / (1 + margin)], "to": [1 + margin], "one": [1.0]})
-    kept = [*_POINT, "series", "name", "ratio", "low", "high", "cells"]
+    kept = [*_POINT, "series", "name", "ratio", "low", "high", "cells", "wrong"]
     left = mine[mine["ratio"].isna()][[*_POINT, "note"]]
     return _finished(layers, band=bounds, mine=mine[kept], eager=eager[kept], left=left)
 
@@ -107,14 +117,14 @@ def outcomes(frame: pd.DataFrame, order: Sequence[str]) -> Spec:
         .encode(x=x, y=counted("n", "cells"), color=color, order=alt.Order("rank:Q"), tooltip=tip)
         .add_params(_click())
     )
-    # Where there is no room for every share, what matters is where more or fewer fail than just before.
+    # Where there is no room for every share, what matters is where more or fewer fail, or are wrong, than just before.
     many = len(frame) > MOST_NUMBERED
-    moved = frame["failed"] != frame["failed"].shift(fill_value=0)
+    moved = frame[["failed", "wrong"]].ne(frame[["failed", "wrong"]].shift(fill_value=0)).any(axis=1)
     numbered = frame[moved & (len(frame) <= MOST_MARKED)] if many else frame
     text = numbered.assign(
         top=numbered[present].sum(axis=1),
         said=[
-            "" if pd.isna(row["rate"]) else f"✗{row['failed']:.0f}" if many else f"{row['rate']:.0%}"
+            "" if pd.isna(row["rate"]) else _amiss(row) if many else f"{row['rate']:.0%}"
             for row in numbered.to_dict("records")
         ],
     )[["label", "top", "said"]]
@@ -127,12 +137,17 @@ def outcomes(frame: pd.DataFrame, order: Sequence[str]) -> Spec:
     return _finished(layers, counts=long, shares=text)
 
 
+def _amiss(row: Mapping[Hashable, Any]) -> str:
+    """How many of a point's cells failed, and how many gave wrong results where any did: ``✗2 ≠1``."""
+    return f"✗{row['failed']:.0f}" + (f" ≠{row['wrong']:.0f}" if row["wrong"] else "")
+
+
 def totals(frame: pd.DataFrame, order: Sequence[str]) -> Spec:
     """Counts over the same cells, a line each, with the numbers beside the marks. ``frame``: point, label, torch,
     started, series, what (one of TOTALS), total (missing: left out, and marked so), cells, note."""
     shown = frame.assign(name=[TOTALS[what] for what in frame["what"]])
     x = x_axis(order)
-    color, shape = named([TOTALS[what] for what in TOTALS])
+    color, _, shape = named([TOTALS[what] for what in TOTALS])
     y = counted("total", "in all of the same cells", empty=not shown["total"].any())
     tip = [*_who(), alt.Tooltip("name:N", title="count"), alt.Tooltip("total:Q"), alt.Tooltip("cells:Q")]
     base = alt.Chart(named_data("totals")).encode(x=x, y=y, color=color, detail=alt.Detail("series:N"))

@@ -18,6 +18,7 @@ from app import metric_words, theme
 from app.pair.numbers import PHASES, REST
 from db.queries.trends import Over, Point
 from evaluator.verdicts.policy import DIAGNOSTIC_MEMORY, DIAGNOSTIC_TIMES, GATING_TIMES
+from evaluator.verdicts.words import WRONG
 
 TOTAL: Final = "compile.cold_s"
 # What can be followed, in the order in which it is offered.
@@ -168,8 +169,8 @@ def ratios(wide: pd.DataFrame, same: Same) -> pd.DataFrame:
 
 
 def outcomes(at: pd.DataFrame, points: Sequence[Point], reference: str | None) -> pd.DataFrame:
-    """A row for every point: point, ok, failed, unclear (can't be judged), evaluated (these three), not_run (unsupported
-    or skipped), open (not finished), rate (ok / evaluated); same and same_ok: of the cells that were evaluated at every
+    """A row for every point: point, ok, wrong (ran, with wrong results), failed, unclear (can't be judged), evaluated (these
+    four), not_run (unsupported or skipped), open (not finished), rate (ok / evaluated); same and same_ok: of the cells that were evaluated at every
     point followed from the reference, missing at a point that is left out."""
     # At a version an older definition may stand beside the newest: the cell is one all the same.
     at = at[["cell", "point", "status", *NAMES]].assign(name=at["cell"].map(names_of(at)))
@@ -178,14 +179,15 @@ def outcomes(at: pd.DataFrame, points: Sequence[Point], reference: str | None) -
     tone = {status: theme.status_tone(status) for status in at.loc[known, "status"].unique()}
     groups = at.assign(
         ok=at["status"].eq("ok"),
-        failed=[tone.get(status) == "failed" for status in at["status"]],
+        wrong=at["status"].eq(WRONG),
+        failed=[tone.get(status) == "failed" and status != WRONG for status in at["status"]],
         unclear=at["status"].eq("not_comparable"),
         not_run=at["status"].isin(NOT_RUN),
         open=~known,
     )
-    names = ["ok", "failed", "unclear", "not_run", "open"]
+    names = ["ok", "wrong", "failed", "unclear", "not_run", "open"]
     shown = groups.groupby("point")[names].sum().reindex([point.key for point in points])
-    shown["evaluated"] = shown[["ok", "failed", "unclear"]].sum(axis=1)
+    shown["evaluated"] = shown[["ok", "wrong", "failed", "unclear"]].sum(axis=1)
     shown["rate"] = shown["ok"] / shown["evaluated"].where(shown["evaluated"] > 0)
     ran = groups[known & ~groups["not_run"]]
     wide = _wide(ran.assign(ok=ran["ok"].astype("float64")), "ok", points)

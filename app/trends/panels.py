@@ -71,6 +71,8 @@ def ratios(of: Recorded, shown: Shown, drawn: Specs, at: str) -> str | None:
         f"Reference: {of.name(shown.same.reference)}. Below 1 is less. "
         f"Grey band: ±{Policy().margin(of.metric):.0%}, too small to matter.",
     ]
+    if (shown.ratios["wrong"] > 0).any():
+        words.append("Hollow: some of its cells have wrong results, there or at the reference.")
     if (built := trend_data.builds_differ(of)) is not None:
         words.append(built)
     if shown.redefined:

@@ -11,12 +11,13 @@ import pandas as pd
 from app import builds, metric_words, theme
 from app.pair.numbers import PHASES
 from app.trends import frames as trend_frames
+from app.trends import wrong as trend_wrong
 from app.trends.axes import EAGER_NAME
 from app.trends.charts import TOTALS
 from app.trends.frames import EAGER, TOTAL, Same
 from app.trends.intervals import with_intervals
 from db.queries.trends import Over, Point
-from evaluator.verdicts.policy import DIAGNOSTIC_MEMORY
+from evaluator.verdicts.policy import DIAGNOSTIC_MEMORY, LEAST_REPLICAS
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,7 @@ def ratios(of: Recorded, same: Same) -> pd.DataFrame:
     """Ratios of the metric, and of eager's beside it, as ``trend_charts.ratios`` takes them."""
     found = with_intervals(trend_frames.ratios(of.wide, same), of.at, of.metric, same)
     mine = noted(found, same, "ratio").merge(of.about, on="point")
+    mine["wrong"] = mine["point"].map(trend_wrong.count(of.at, same))
     mine["note"] = mine["note"].mask(mine["point"] == same.reference, "the reference")
     title = metric_words.title(of.metric)
     if of.metric in DIAGNOSTIC_MEMORY and builds_differ(of):
@@ -157,6 +159,7 @@ def headline(of: Recorded, shown: Shown, at: str) -> str:
     parts = _moves(of, shown.ratios, shown.same, at) if shown.same else []
     ended = shown.outcomes.set_index("point").to_dict("index")[at]
     parts.append(f"**{ended['ok']:.0f} of {theme.counted(round(ended['evaluated']), 'cell')} ok**")
+    parts += [f"{ended['wrong']:.0f} with wrong results"] if ended["wrong"] else []
     if len(shown.graphs):
         totals = shown.graphs[shown.graphs["point"] == at].set_index("what")["total"].dropna()
         parts += [f"{totals[what]:.0f} {word}" for what, word in TOTALS.items() if what in totals]
@@ -172,15 +175,24 @@ def _moves(of: Recorded, ratios: pd.DataFrame, same: Same, at: str) -> list[str]
     row, title = mine[at], metric_words.title(of.metric).lower()
     if pd.isna(row["ratio"]):
         return [f"no {title} over the same cells"]
+    wrong = ""
+    if row["wrong"] > 0:
+        wrong = f", of **{theme.counted(len(same.cells), 'cell')}, {row['wrong']:.0f} with wrong results**"
     if at == same.reference:
-        return ["the reference itself"]
-    text = f"{title} **{_change(row['ratio'])}** against {of.name(same.reference)}"
+        return [f"the reference itself{wrong}"]
+    change, against = _change(row["ratio"]), f"against {of.name(same.reference)}"
     build = {point.key: point.build for point in of.points}
     memory = of.metric in DIAGNOSTIC_MEMORY
     if memory and build[at] != build[same.reference]:
-        text += f", another build of torch ({build[same.reference]} there, {build[at]} here)"
+        against += f", another build of torch ({build[same.reference]} there, {build[at]} here)"
     if pd.notna(row["low"]):
-        text += f" (95% interval {_change(row['low'])} to {_change(row['high'])})"
+        text = (
+            f"{title} **{change}** {against} (95% interval {_change(row['low'])} to {_change(row['high'])})"
+        )
+    else:
+        # As a verdict does: a large figure without an interval would be read as a result.
+        text = f"{title} **? open** ({change} {against}; no interval, which takes {LEAST_REPLICAS} replicas of one run a side)"
+    text += wrong
     kept = list(same.points)
     before = kept[max(0, kept.index(at) - 1)]
     if before in (same.reference, at) or (memory and build[before] != build[at]):

@@ -10,6 +10,7 @@ import streamlit as st
 from app import links, metric_words, tables, theme
 from app.data import Database
 from app.trends import frames as trend_frames
+from app.trends import wrong as trend_wrong
 from app.trends.axes import EAGER_NAME
 from app.trends.frames import Same
 from app.trends.shown import Recorded, wide_phases
@@ -54,7 +55,7 @@ def ratios(of: Recorded, found: pd.DataFrame, at: str) -> str | None:
     if found.empty:
         st.info("No cell has a number for this metric.")
         return None
-    keep = ["point", "ratio", "low", "high", "least", "most", "cells", "own", "own_cells", "note"]
+    keep = ["point", "ratio", "low", "high", "least", "most", "cells", "wrong", "own", "own_cells", "note"]
     shown = found.loc[found["name"] != EAGER_NAME, keep]
     eager = found[found["name"] == EAGER_NAME].set_index("point")["ratio"]
     if len(eager):
@@ -67,6 +68,7 @@ def ratios(of: Recorded, found: pd.DataFrame, at: str) -> str | None:
         "least": tables.number("10th percentile", 3, width=110, help="of the cells' own ratios"),
         "most": tables.number("90th", 3, width=65),
         "cells": tables.whole("cells", width=55),
+        **({"wrong": _wrong_of_them()} if (shown["wrong"] > 0).any() else {}),
         "own": tables.number(
             "all shared", 3, width=85, help="the mean over every cell shared with the reference"
         ),
@@ -77,6 +79,10 @@ def ratios(of: Recorded, found: pd.DataFrame, at: str) -> str | None:
     return _show(of, _listed(of, shown), columns, "ratios", at, caption)
 
 
+def _wrong_of_them() -> Any:
+    return tables.whole("≠ wrong", width=65, help="of them with wrong results, there or at the reference")
+
+
 def outcomes(of: Recorded, found: pd.DataFrame, at: str) -> str | None:
     """How evaluations ended."""
     shown = _listed(of, found).assign(percent=lambda rows: 100 * rows["rate"])
@@ -85,6 +91,7 @@ def outcomes(of: Recorded, found: pd.DataFrame, at: str) -> str | None:
             "ok", format="%.1f%%", width=65, help="of the cells evaluated"
         ),
         "ok": tables.whole("✓ ok", width=55),
+        "wrong": tables.whole("≠ wrong", width=65, help="it ran, and its results are wrong"),
         "failed": tables.whole("✗ failed", width=65),
         "unclear": tables.whole("? unclear", width=75, help="its result can't be judged"),
         "evaluated": tables.whole("evaluated", width=75),
@@ -145,7 +152,9 @@ def cells(database: Database, scope: Scope, of: Recorded, same: Same | None, at:
         return
     here = of.at[of.at["point"] == at]
     names = here[["cell", *trend_frames.NAMES, "evaluation", "run", "status"]]
+    wrong = trend_wrong.where(of.at, at, same.reference)
     shown = moved.merge(names, on="cell").assign(
+        results=lambda rows: [wrong.get(cell, "") for cell in rows["cell"]],
         followed=lambda rows: [theme.yes_no(cell in set(same.cells)) for cell in rows["cell"]],
         percent=lambda rows: 100 * (rows["ratio"] - 1),
         status=lambda rows: [theme.status_text(status) for status in rows["status"]],
@@ -158,6 +167,7 @@ def cells(database: Database, scope: Scope, of: Recorded, same: Same | None, at:
         "base": tables.significant(f"reference {unit}", 4, width=105),
         "value": tables.significant(f"here {unit}", 4, width=95),
         "percent": st.column_config.NumberColumn("change", format="%+.1f%%", width=75),
+        **({"results": tables.text("results", width=170)} if shown["results"].any() else {}),
         "followed": tables.text(
             "in the mean", width=85, help="it has a value at every point that is followed"
         ),

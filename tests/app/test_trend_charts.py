@@ -36,7 +36,7 @@ def ratios(eager: bool = False) -> pd.DataFrame:
                 "ratio": ratio,
                 "low": low,
             }
-            | {"high": high, "cells": 3, "note": note, **WHO}
+            | {"high": high, "cells": 3, "wrong": 0, "note": note, **WHO}
         )
     found = pd.DataFrame(rows)
     beside = found.iloc[:2].assign(name=trend_axes.EAGER_NAME, low=None, high=None)
@@ -50,7 +50,7 @@ def encodings(spec: dict[str, Any], channel: str) -> list[dict[str, Any]]:
 def outcomes(n: int = 3, failed: int = 1) -> pd.DataFrame:
     rows = [
         {"point": f"p{i}", "label": f"v{i}", "rate": 0.75, "evaluated": 4, "ok": 4 - failed, "failed": failed}
-        | {"unclear": 0, "not_run": 1, "open": 0, **WHO}
+        | {"wrong": 0, "unclear": 0, "not_run": 1, "open": 0, **WHO}
         for i in range(n)
     ]
     return pd.DataFrame(rows)
@@ -102,6 +102,34 @@ def test_outcomes_have_words_and_only_those_that_occur() -> None:
     spec = valid(trend_charts.outcomes(outcomes(), ["v0", "v1", "v2"]))
     assert encodings(spec, "color")[0]["scale"]["domain"] == ["✓ ok", "✗ failed", "○ not run"]
     assert [row["said"] for row in spec["datasets"]["shares"]] == ["75%"] * 3
+
+
+def test_wrong_results_are_an_outcome_of_their_own() -> None:
+    frame = outcomes(3, 0).assign(wrong=[0, 2, 0], ok=[4, 2, 4])
+    spec = valid(trend_charts.outcomes(frame, ["v0", "v1", "v2"]))
+    scale = encodings(spec, "color")[0]["scale"]
+    assert scale["domain"] == ["✓ ok", "≠ wrong results", "○ not run"]
+    assert len({color for _, color in trend_charts.OUTCOMES.values()}) == len(trend_charts.OUTCOMES)
+    many = outcomes(20, 0).assign(wrong=[int(5 <= n < 9) for n in range(20)])
+    spec = valid(trend_charts.outcomes(many, [f"v{n}" for n in range(20)]))
+    assert [(row["label"], row["said"]) for row in spec["datasets"]["shares"]] == [
+        ("v5", "✗0 ≠1"),
+        ("v9", "✗0"),
+    ]
+
+
+def test_a_mean_of_wrong_results_is_hollow(tmp_path: Path) -> None:
+    frame = ratios(eager=True)
+    frame.loc[(frame["label"] == "2.12.0") & (frame["name"] != trend_axes.EAGER_NAME), "wrong"] = 2
+    spec = valid(trend_charts.ratios(frame, ORDER, margin=0.03))
+    (inside,) = encodings(spec, "fillOpacity")
+    assert inside["condition"] == [{"test": "datum.wrong > 0", "value": 0}] and inside["value"] == 1
+    assert [row["wrong"] for row in spec["datasets"]["mine"]] == [0, 2, 0]
+    tips: Any = encodings(spec, "tooltip")[-2]
+    assert "of them with wrong results" in [one["title"] for one in tips]
+    svg = picture(trend_charts.ratios(frame, ORDER, margin=0.03), tmp_path / "hollow.svg", 500)
+    assert 'fill-opacity="0"' in svg
+    assert not encodings(valid(trend_charts.ratios(ratios(), ORDER, margin=0.03)), "fillOpacity")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 from app.trends import frames as trend_frames
 from app.trends import intervals as trend_intervals
 from app.trends import shown as trend_data
+from app.trends import wrong as trend_wrong
 from db.queries.trends import Point
 
 METRIC = "compiled.wall_ms"
@@ -175,8 +176,8 @@ def test_outcomes_tell_failed_from_not_run_and_from_not_judged() -> None:
     statuses = ["ok", "ok", "timeout", "accuracy_failed", "not_comparable", "unsupported", "skipped", None]
     at = frame(*(row(1, cell, 1.0, status=status) for cell, status in enumerate(statuses, 1)))
     found = trend_frames.outcomes(at, POINTS[:1], VERSIONS[0]).iloc[0]
-    counted = [found[name] for name in ("ok", "failed", "unclear", "evaluated", "not_run", "open")]
-    assert counted == [2, 2, 1, 5, 2, 1]
+    counted = [found[name] for name in ("ok", "wrong", "failed", "unclear", "evaluated", "not_run", "open")]
+    assert counted == [2, 1, 1, 1, 5, 2, 1]
     assert found["rate"] == pytest.approx(2 / 5)
 
 
@@ -246,6 +247,53 @@ def test_headline_says_how_the_picked_point_stands() -> None:
     assert "**3 of 3 cells ok**, 2 graph breaks, 0 recompiles." in said
     assert said.endswith("Measured on different days: a trend, no verdict.")
     assert trend_data.said(of, shown.same) == "The same **2 of 3 cells** at 3 torch versions."
+
+
+# The cells of AT that are followed, 1 and 2, and what is wrong of them: one at the reference, both at the last version.
+WRONG_AT = {(1, 1), (3, 1), (3, 2), (3, 3)}
+PARTLY_WRONG = AT.assign(
+    status=[
+        "accuracy_failed" if (run, cell) in WRONG_AT else status
+        for run, cell, status in zip(AT["run"], AT["cell"], AT["status"], strict=True)
+    ]
+)
+
+
+def test_wrong_results_are_counted_there_and_at_the_reference() -> None:
+    _, same = followed(PARTLY_WRONG)
+    # Cell 3 is wrong at the last version too, and is not followed.
+    assert trend_wrong.count(PARTLY_WRONG, same).tolist() == [1, 1, 2]
+    assert trend_wrong.count(AT, same).tolist() == [0, 0, 0]
+    assert trend_wrong.where(PARTLY_WRONG, VERSIONS[2], VERSIONS[0]) == {
+        1: "≠ wrong at both",
+        2: "≠ wrong here",
+        3: "≠ wrong here",
+    }
+    assert trend_wrong.where(PARTLY_WRONG, VERSIONS[1], VERSIONS[0]) == {1: "≠ wrong at the reference"}
+
+
+def test_headline_says_of_how_many_cells_the_results_are_wrong() -> None:
+    of = trend_data.recorded("versions", METRIC, POINTS, PARTLY_WRONG)
+    shown = trend_data.shown(of, VERSIONS[0])
+    last = trend_data.headline(of, shown, VERSIONS[2])
+    assert "of **2 cells, 2 with wrong results**" in last
+    assert "**0 of 3 cells ok**, 3 with wrong results" in last
+    assert "of **2 cells, 1 with wrong results**" in trend_data.headline(of, shown, VERSIONS[1])
+    assert "the reference itself, of **2 cells, 1 with wrong results**" in trend_data.headline(
+        of, shown, VERSIONS[0]
+    )
+    right = trend_data.recorded("versions", METRIC, POINTS, AT)
+    assert "wrong" not in trend_data.headline(right, trend_data.shown(right, VERSIONS[0]), VERSIONS[2])
+
+
+@pytest.mark.parametrize(("replicas", "sure"), [(1, False), (3, False), (4, True)])
+def test_a_ratio_without_an_interval_is_open_in_the_headline(replicas: int, sure: bool) -> None:
+    at = frame(row(1, 1, 4.0, replicas=[4.0] * replicas), row(2, 1, 2.0, replicas=[2.0] * replicas))
+    of = trend_data.recorded("versions", METRIC, POINTS[:2], at)
+    said = trend_data.headline(of, trend_data.shown(of, VERSIONS[0]), VERSIONS[1])
+    # Half the time: what is not sure is neither bold nor first.
+    assert ("**-50.0%**" in said) is sure and "-50.0%" in said
+    assert ("compiled call **? open** (-50.0% against `2.9.1`; no interval" in said) is not sure
 
 
 def test_host_memory_is_followed_within_a_build_only() -> None:
