@@ -68,7 +68,7 @@ def _program() -> Preset:
     titles = {one.title: one for one in PRESETS}
     wanted = state.asked(PROGRAM)
     if wanted is not None and wanted not in titles and wanted != st.session_state.get(PROGRAM):
-        st.warning(f"There is no program {theme.literal(wanted)}.")
+        state.say_unknown("program", wanted, list(titles))
     chosen = st.selectbox("Program", list(titles), key=PROGRAM, bind="query-params")
     preset = titles.get(chosen or "", PRESETS[0])
     st.caption(preset.shows)

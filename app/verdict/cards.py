@@ -49,21 +49,21 @@ def cards(verdicts: Verdicts) -> tuple[Card, ...]:
 
 
 def correctness(cells: Iterable[CellVerdict]) -> Card:
-    """How many of the compared cells are as right on the candidate as on the base."""
+    """How many of the compared cells are as right on the candidate as on the base, and not wrong on both."""
     # What never ran has no results; whether it still compiles counts.
     compared = [
         cell
         for cell in cells
         if cell.compared and (not cell.cell.codegen or cell.verdict in ("newly_failing", "fixed"))
     ]
-    failing = wrong = unjudged = drifted = 0
-    both = sum(wrong_on_both(cell) for cell in compared)
+    failing = wrong = both = unjudged = drifted = 0
     for cell in compared:
         by = {one.metric: one for one in cell.findings}
         accuracy, drift = by.get("accuracy"), by.get("drift")
         is_failing = any(one.verdict == "newly_failing" for one in cell.findings)
         is_wrong = accuracy is not None and accuracy.verdict in BAD and not is_failing
         failing += is_failing
+        both += wrong_on_both(cell) and not is_failing
         wrong += is_wrong
         unjudged += not (is_failing or is_wrong) and (accuracy is None or accuracy.verdict == "not_compared")
         drifted += drift is not None and drift.verdict == "changed"
@@ -74,14 +74,14 @@ def correctness(cells: Iterable[CellVerdict]) -> Card:
         (unjudged, "○ {} not judged"),
         (drifted, "≠ {} outputs differ"),
     ]
-    right = len(compared) - failing - wrong - unjudged
+    right = len(compared) - failing - wrong - both - unjudged
     detail = " · ".join(text.format(n) for n, text in said if n)
     return Card(
         "Correctness",
         f"{right:,} of {len(compared):,}" if compared else theme.MISSING,
         detail or ("as right as the base" if compared else "○ no result to judge"),
-        "Compared cells whose results are as right on the candidate as on the base; those that are wrong on both sides "
-        "are among them, and named beside. Not judged: a side has no "
+        "Compared cells whose results are as right on the candidate as on the base, without those that are wrong on both "
+        "sides, which are no news and not right. Not judged: a side has no "
         "accuracy result. Outputs differ: those of the two sides, by more than twice the tolerance.",
     )
 

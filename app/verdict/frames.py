@@ -9,6 +9,7 @@ from typing import Any, Final
 import pandas as pd
 
 from app import metric_words, theme
+from app.verdict.cards import ratio_of
 from evaluator.report import phrases
 from evaluator.report.sections import Row, by_size
 from evaluator.verdicts.findings import CellVerdict, Finding, Verdicts
@@ -190,6 +191,15 @@ def forest(verdicts: Verdicts, metric: str) -> pd.DataFrame:
         "label",
     )
     return pd.DataFrame(rows, columns=pd.Index([*columns, "interval", "values", "evaluation"]))
+
+
+def how_many(verdicts: Verdicts, metric: str, drawn: int) -> str:
+    """Of how many cells the forest has a row, and how many have a ratio of ``metric`` and no interval to draw."""
+    known = sum(
+        one.metric == metric and ratio_of(one) is not None for cell in verdicts.cells for one in cell.findings
+    )
+    bare = f" (of {known - drawn:,} more a ratio alone)" if known > drawn else ""
+    return f"{drawn:,} of {verdicts.total:,} cells have an interval of this ratio{bare}"
 
 
 def _drawable(ratio: float) -> bool:

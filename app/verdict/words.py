@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -10,7 +10,8 @@ from app import metric_words, theme
 from db.queries.sides import Measured
 from evaluator.report import phrases
 from evaluator.report.sections import Reason, Sections, size
-from evaluator.verdicts.findings import CellVerdict, Estimate, Finding, Verdicts
+from evaluator.verdicts.environments import build_of
+from evaluator.verdicts.findings import CellVerdict, Estimate, Finding, Moved, Verdicts
 from evaluator.verdicts.wording import listed
 
 # answer -> its sign, its tone (a colour and an edge), and Streamlit's word for the colour.
@@ -30,6 +31,8 @@ MOST_SAID: Final = 240
 _UNDONE: Final = {"running": "is not finished", "interrupted": "was interrupted before its end"}
 # A commit moves with its version, and says nothing to a reader.
 _SILENT: Final = frozenset({"torch_git"})
+# The fields that say what torch was built for.
+_BUILDS: Final = ("built_cuda", "built_hip")
 
 
 def headline(verdicts: Verdicts) -> str:
@@ -148,12 +151,34 @@ def coverage(verdicts: Verdicts, reasons: Sequence[Reason]) -> str:
 
 def moved(verdicts: Verdicts) -> str:
     """What differs between the two environments."""
-    seen = [one for one in verdicts.moved if one.field not in _SILENT]
-    if not seen:
+    words = [theme.literal(one) for one in _changes(verdicts.moved)]
+    if not words:
         return "nothing moved between the environments"
-    words = [theme.literal(phrases.moved(one)) for one in seen]
-    only = "only " if len(phrases.dependencies(verdicts)) == 1 and len(seen) <= 2 else ""
+    only = "only " if len(phrases.dependencies(verdicts)) == 1 and len(words) <= 2 else ""
     return f"{only}{theme.listed(words, MOST_MOVED)} moved"
+
+
+def _changes(moved: Sequence[Moved]) -> list[str]:
+    """What differs, each thing once and in words."""
+    fields = {one.field: one for one in moved}
+    said = []
+    for one in moved:
+        # What is recorded of a package and again of the library that a workload uses is one thing.
+        again = fields.get(one.field.partition(".")[2])
+        if one.field in _SILENT or (again and (again.base, again.candidate) == (one.base, one.candidate)):
+            continue
+        if one.field in _BUILDS:
+            said.append(f"built for {_built(fields, 'base')} {phrases.ARROW} {_built(fields, 'candidate')}")
+        else:
+            said.append(phrases.moved(one))
+    return list(dict.fromkeys(said))
+
+
+def _built(moved: Mapping[str, Moved], side: str) -> str:
+    """What a side's torch was built for, ``CUDA 13.0``, where that moved: a build has one of the two fields or neither."""
+    known = {field: getattr(moved[field], side) for field in _BUILDS if field in moved}
+    build = build_of(known)
+    return " ".join([build, *(version for version in known.values() if version)])
 
 
 def measured(runs: Iterable[Measured], now: datetime) -> str:

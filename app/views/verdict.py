@@ -112,7 +112,7 @@ def forest(database: Database, found: Compared) -> None:
     drawn = frame.head(frames.MOST_ROWS if everything else frames.FEW_ROWS)
     left_out = f"; the {len(drawn)} slowest are drawn" if len(drawn) < len(frame) else ""
     right.caption(
-        f"{len(frame):,} of {found.verdicts.total:,} cells have this ratio{left_out}. Point and line: the ratio and its "
+        f"{frames.how_many(found.verdicts, metric, len(frame))}{left_out}. Point and line: the ratio and its "
         "interval. Grey: too small to matter, or not settled; with a question mark: no rerun has confirmed it. Click a row to see why."
     )
     about = ("verdict", *found.key, metric, len(drawn))

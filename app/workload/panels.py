@@ -64,6 +64,9 @@ class _Panel:
 
 def draw(part: str, shown: Shown) -> float | None:
     """The charts of a part; the evaluation whose mark was clicked."""
+    if part not in WITHOUT_A_RUN and (said := builds.differ(shown.builds.items())) is not None:
+        # A line of times joins them all the same, and its reader has to know.
+        st.caption(f"{said} {builds.APART}" if part == "Memory" else said)
     return _DRAWERS[part](shown)
 
 
@@ -128,8 +131,6 @@ def _accuracy(shown: Shown) -> float | None:
 
 def _memory(shown: Shown) -> float | None:
     panels = _measured(shown, MEMORY)
-    if (said := builds.differ(shown.builds.items())) is not None:
-        st.caption(f"{said} {builds.APART}")
     groups = [panels[:2], _on_one_axis(panels[2:])]
     if shown.memory() != MEMORY:
         groups.append(_on_one_axis(_measured(shown, DEVICE_COMPILE)))

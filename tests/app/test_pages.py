@@ -10,7 +10,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.workload.panels import PARTS
+from tests.app import seed
 from tests.app.conftest import Opener, said
+from tests.app.records import MadeRun
 
 PAGES = (None, "matrix", "workload", "why", "coverage", "runs", "trends", "timeline")
 SCENARIOS = ("realistic", "tiny", "unfinished", "all_failed", "hostile")
@@ -144,6 +146,21 @@ def test_workload_says_what_it_leaves_out(opens: Opener, databases: Databases) -
     shown = said(opens(databases("realistic"), "workload", w="models.llama"))
     # 2.13.0 was measured twice: the older evaluation of each of the three buckets is not drawn.
     assert "3 earlier evaluations left out" in shown
+
+
+@pytest.mark.parametrize("part", ["Times", "Pays off", "Phases", "Accuracy", "Memory"])
+def test_workload_says_which_builds_its_lines_join(opens: Opener, tmp_path: Path, part: str) -> None:
+    runs = [
+        MadeRun("2.12.0+cu130", 1, fields={"built_cuda": "13.0"}),
+        MadeRun("2.13.0+cpu", 2),
+        MadeRun("2.14.1+cpu", 3),
+    ]
+    differ = seed.write(tmp_path / "builds.db", [(run, [seed.MATMUL]) for run in runs])
+    shown = said(opens(differ, "workload", see=part))
+    assert "Builds of torch differ: CUDA at `2.12.0+cu130`; CPU at `2.13.0+cpu`, `2.14.1+cpu`." in shown
+    assert ("a line joins one build only" in shown) is (part == "Memory")
+    alike = seed.write(tmp_path / "alike.db", [(run, [seed.MATMUL]) for run in runs[1:]])
+    assert "Builds of torch" not in said(opens(alike, "workload", see=part))
 
 
 def test_one_version_only_is_said(opens: Opener, databases: Databases) -> None:

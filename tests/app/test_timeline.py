@@ -104,7 +104,10 @@ def test_inputs_are_bounded(opens: Opener, databases: Databases) -> None:
 
 def test_a_program_that_is_not_there_is_said(opens: Opener, databases: Databases) -> None:
     app = opens(databases("tiny"), "timeline", program="**Dance**")
-    assert [one.value for one in app.warning] == ["There is no program `**Dance**`."]
+    (warning,) = app.warning
+    # In the words of every page.
+    assert warning.value.startswith("No program `**Dance**` is recorded here; ")
+    assert f"Known: `{PRESETS[0].title}`, " in warning.value
     assert bars(app)
 
 

@@ -221,6 +221,18 @@ def test_cells_of_the_picked_point_are_listed(opens: Opener, databases: Database
     assert set(table["followed"]) == {"yes"}
 
 
+def test_cells_with_wrong_results_are_marked(opens: Opener, databases: Databases) -> None:
+    app = opens(databases("hold"), "trends", table="Cells", at="2.14.1+cpu")
+    assert not app.exception
+    table = app.dataframe[0].value
+    # The seed makes one result wrong, at the candidate.
+    wrong = table.loc[table["results"] != "", ["workload", "results"]]
+    assert wrong.to_numpy().tolist() == [["norm.layer_norm", "≠ wrong here"]]
+    assert "1 with wrong results" in said(app) and "Hollow: some of its cells have wrong results" in said(app)
+    right = opens(databases("all_well"), "trends", table="Cells", at="2.14.1+cpu")
+    assert "results" not in right.dataframe[0].value and "wrong results" not in said(right)
+
+
 def test_target_is_asked_for_only_where_there_are_two(opens: Opener, databases: Databases) -> None:
     labels = {box.label for box in opens(databases("realistic"), "trends").selectbox}
     assert labels == {"Metric", "Variant", "Reference"}

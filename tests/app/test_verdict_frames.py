@@ -128,6 +128,37 @@ def test_a_commit_is_not_said_to_have_moved() -> None:
     assert verdict_words.moved(whole()) == "only `torch 2.13.0 → 2.14.1` moved"
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ([Moved("built_cuda", None, "13.0", "torch")], "built for CPU → CUDA 13.0"),
+        ([Moved("built_cuda", "12.6", "13.0", "torch")], "built for CUDA 12.6 → CUDA 13.0"),
+        (
+            [Moved("built_cuda", "13.0", None, "torch"), Moved("built_hip", None, "6.4", "torch")],
+            "built for CUDA 13.0 → ROCm 6.4",
+        ),
+        (
+            [
+                Moved("triton", "3.7.1", "3.8.0", "torch"),
+                Moved("libraries.triton", "3.7.1", "3.8.0", "torch"),
+            ],
+            "triton 3.7.1 → 3.8.0",
+        ),
+    ],
+)
+def test_what_moved_is_said_once_and_in_words(changes: list[Moved], said: str) -> None:
+    moved = (*whole().moved, *changes)
+    assert (
+        verdict_words.moved(replace(whole(), moved=moved)) == f"only `torch 2.13.0 → 2.14.1`, `{said}` moved"
+    )
+
+
+def test_a_library_that_moved_otherwise_is_said_beside_the_package() -> None:
+    moved = (Moved("triton", "3.7.1", "3.8.0", "torch"), Moved("libraries.triton", "3.7.0", "3.8.0", "torch"))
+    said = verdict_words.moved(replace(whole(), moved=moved))
+    assert "`triton 3.7.1 → 3.8.0`, `libraries.triton 3.7.0 → 3.8.0`" in said
+
+
 def test_when_it_was_measured() -> None:
     done = Measured(7, "upgrade", NOW - timedelta(hours=9), NOW - timedelta(hours=6), "m", "finished")
     going = Measured(8, "evaluate", NOW - timedelta(hours=1), None, "m", "running")
@@ -189,7 +220,8 @@ def test_correctness_tells_wrong_failing_and_not_judged_apart() -> None:
         cell("f", "n=1", Finding("accuracy", "accuracy", "unchanged", True, None, "fail", "fail", None, "")),
     )
     card = verdict_cards.cards(found)[0]
-    assert card.value == "2 of 5"
+    # That of `a` alone: one that is wrong on both sides is not right, however little it moved.
+    assert card.value == "1 of 5"
     assert card.detail == (
         "✗ 1 newly failing · ✗ 1 wrong now · ≠ 1 wrong on both sides · ○ 1 not judged · ≠ 1 outputs differ"
     )
@@ -239,6 +271,25 @@ def test_forest_is_slowest_first_and_draws_open_intervals() -> None:
     assert scale["type"] == "log"
     low, high = scale["domain"]
     assert 0 < low < 1 < high
+
+
+def test_cells_with_a_ratio_and_no_interval_are_counted_apart() -> None:
+    found = whole(
+        cell("a", "n=1", time(0.9, "improved")),
+        cell("b", "n=1", time(1.3, "inconclusive", estimate=None)),
+        cell("c", "n=1", MISSING),
+    )
+    drawn = len(frames.forest(found, "compiled.wall_ms"))
+    said = frames.how_many(found, "compiled.wall_ms", drawn)
+    assert said == "1 of 3 cells have an interval of this ratio (of 1 more a ratio alone)"
+    # As many as the card says that its mean is of.
+    card = verdict_cards.ratio_card(
+        "Compiled call", verdict_cards.of_metric(found.cells, verdict_cards.CALL), ""
+    )
+    assert card.detail.startswith("2 cells")
+    assert frames.how_many(whole(*found.cells[:1]), "compiled.wall_ms", 1) == (
+        "1 of 1 cells have an interval of this ratio"
+    )
 
 
 def test_a_regression_that_no_rerun_confirmed_is_drawn_as_one() -> None:
