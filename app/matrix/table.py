@@ -39,21 +39,20 @@ def table(found: Compared, shown: pd.DataFrame, lines: list[list[float] | None])
         if numeric:
             title = f"{label} {matrix_frames.unit_of(shown)}".strip()
             return {field: tables.significant(title, 4, width=130)}
-        return {f"{field}_text": tables.text(label, width=130)}
+        return {f"{field}_text": tables.text(label, width=115)}
 
     columns = {
-        "workload": tables.text("workload", width=170),
-        "bucket": tables.text("bucket", width=130),
+        "workload": tables.text("workload", width=155),
+        "bucket": tables.text("bucket", width=120),
         **({"variant": tables.text("variant", width=90)} if shown["variant"].nunique() > 1 else {}),
         **({"target": tables.text("target", width=70)} if shown["target"].nunique() > 1 else {}),
         **({"metric": tables.text("metric", width=130)} if shown["metric"].nunique() > 1 else {}),
-        "verdict": tables.text(
-            "verdict", width=290 if shown["word"].str.contains("·", regex=False).any() else 165
-        ),
+        # As wide as its words: what is left of a window decides what is cut off.
+        "verdict": tables.text("verdict", width=max(165, 6 * int(shown["word"].str.len().max()))),
         **side(found.verdicts.base, "base"),
         **side(found.verdicts.candidate, "candidate"),
-        **({"rounds": _rounds()} if shown["rounds"].any() else {}),
         "percent": st.column_config.NumberColumn("change", format="%+.1f%%", width=75),
+        **({"rounds": _rounds()} if shown["rounds"].any() else {}),
         "interval": tables.text(
             "interval", width=135, help="of the change, at 95% confidence; none below 4 replicas a side"
         ),

@@ -158,8 +158,8 @@ def headline(of: Recorded, shown: Shown, at: str) -> str:
     """The picked point in one line, as Markdown: against the reference, against the point before it, and how it ended."""
     parts = _moves(of, shown.ratios, shown.same, at) if shown.same else []
     ended = shown.outcomes.set_index("point").to_dict("index")[at]
-    parts.append(f"**{ended['ok']:.0f} of {theme.counted(round(ended['evaluated']), 'cell')} ok**")
-    parts += [f"{ended['wrong']:.0f} with wrong results"] if ended["wrong"] else []
+    wrong = f" ({ended['wrong']:.0f} with wrong results)" if ended["wrong"] else ""
+    parts.append(f"**{ended['ok']:.0f} of {theme.counted(round(ended['evaluated']), 'cell')} ok**{wrong}")
     if len(shown.graphs):
         totals = shown.graphs[shown.graphs["point"] == at].set_index("what")["total"].dropna()
         parts += [f"{totals[what]:.0f} {word}" for what, word in TOTALS.items() if what in totals]
@@ -175,24 +175,24 @@ def _moves(of: Recorded, ratios: pd.DataFrame, same: Same, at: str) -> list[str]
     row, title = mine[at], metric_words.title(of.metric).lower()
     if pd.isna(row["ratio"]):
         return [f"no {title} over the same cells"]
-    wrong = ""
+    over = ""
     if row["wrong"] > 0:
-        wrong = f", of **{theme.counted(len(same.cells), 'cell')}, {row['wrong']:.0f} with wrong results**"
+        n = theme.counted(len(same.cells), "cell")
+        over = f" over {n}, **{row['wrong']:.0f} of them with wrong results**,"
     if at == same.reference:
-        return [f"the reference itself{wrong}"]
+        return [f"the reference itself{over}".removesuffix(",")]
     change, against = _change(row["ratio"]), f"against {of.name(same.reference)}"
     build = {point.key: point.build for point in of.points}
     memory = of.metric in DIAGNOSTIC_MEMORY
     if memory and build[at] != build[same.reference]:
         against += f", another build of torch ({build[same.reference]} there, {build[at]} here)"
     if pd.notna(row["low"]):
-        text = (
-            f"{title} **{change}** {against} (95% interval {_change(row['low'])} to {_change(row['high'])})"
-        )
+        ends = f"95% interval {_change(row['low'])} to {_change(row['high'])}"
+        text = f"{title} **{change}**{over} {against} ({ends})"
     else:
         # As a verdict does: a large figure without an interval would be read as a result.
-        text = f"{title} **? open** ({change} {against}; no interval, which takes {LEAST_REPLICAS} replicas of one run a side)"
-    text += wrong
+        least = f"no interval, which takes {LEAST_REPLICAS} replicas of one run a side"
+        text = f"{title} **? open** ({change}{over} {against}; {least})"
     kept = list(same.points)
     before = kept[max(0, kept.index(at) - 1)]
     if before in (same.reference, at) or (memory and build[before] != build[at]):

@@ -22,4 +22,4 @@ def where(at: pd.DataFrame, point: str, reference: str) -> dict[int, str]:
     bad = at.loc[at["status"].eq(WRONG), ["point", "cell"]]
     here, there = (set(bad.loc[bad["point"] == one, "cell"]) for one in (point, reference))
     words = dict.fromkeys(here, "≠ wrong here") | dict.fromkeys(there, "≠ wrong at the reference")
-    return words | dict.fromkeys(here & there, "≠ wrong at both")
+    return words | dict.fromkeys(here & there, "≠ wrong on both sides")

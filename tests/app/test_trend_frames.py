@@ -265,7 +265,7 @@ def test_wrong_results_are_counted_there_and_at_the_reference() -> None:
     assert trend_wrong.count(PARTLY_WRONG, same).tolist() == [1, 1, 2]
     assert trend_wrong.count(AT, same).tolist() == [0, 0, 0]
     assert trend_wrong.where(PARTLY_WRONG, VERSIONS[2], VERSIONS[0]) == {
-        1: "≠ wrong at both",
+        1: "≠ wrong on both sides",
         2: "≠ wrong here",
         3: "≠ wrong here",
     }
@@ -276,12 +276,12 @@ def test_headline_says_of_how_many_cells_the_results_are_wrong() -> None:
     of = trend_data.recorded("versions", METRIC, POINTS, PARTLY_WRONG)
     shown = trend_data.shown(of, VERSIONS[0])
     last = trend_data.headline(of, shown, VERSIONS[2])
-    assert "of **2 cells, 2 with wrong results**" in last
-    assert "**0 of 3 cells ok**, 3 with wrong results" in last
-    assert "of **2 cells, 1 with wrong results**" in trend_data.headline(of, shown, VERSIONS[1])
-    assert "the reference itself, of **2 cells, 1 with wrong results**" in trend_data.headline(
-        of, shown, VERSIONS[0]
-    )
+    assert "**-29.3%** over 2 cells, **2 of them with wrong results**, against `2.9.1`" in last
+    assert "**0 of 3 cells ok** (3 with wrong results)" in last
+    middle = trend_data.headline(of, shown, VERSIONS[1])
+    assert "over 2 cells, **1 of them with wrong results**, against" in middle
+    first = trend_data.headline(of, shown, VERSIONS[0])
+    assert "the reference itself over 2 cells, **1 of them with wrong results**, **2 of 3" in first
     right = trend_data.recorded("versions", METRIC, POINTS, AT)
     assert "wrong" not in trend_data.headline(right, trend_data.shown(right, VERSIONS[0]), VERSIONS[2])
 
