@@ -62,12 +62,11 @@ def ratios(frame: pd.DataFrame, order: Sequence[str], *, margin: float) -> Spec:
         alt.Tooltip("cells:Q", title="the same cells"),
     ]
     wrong = bool((mine["wrong"] > 0).any())
+    inside = {}
     if wrong:
         tip.append(alt.Tooltip("wrong:Q", title="of them with wrong results"))
-    inside = {
-        "fill": fill,
-        "fillOpacity": alt.FillOpacityValue(1, condition=[{"test": "datum.wrong > 0", "value": 0}]),
-    }
+        within = alt.FillOpacityValue(1, condition=[{"test": "datum.wrong > 0", "value": 0}])
+        inside = {"fill": fill, "fillOpacity": within}
     band = alt.Chart(named_data("band"))
     base = alt.Chart(named_data("mine")).encode(x=x, color=color, detail=alt.Detail("series:N"))
     beside = alt.Chart(named_data("eager")).encode(
@@ -81,7 +80,7 @@ def ratios(frame: pd.DataFrame, order: Sequence[str], *, margin: float) -> Spec:
         base.encode(y=y("low"), y2=alt.Y2("high:Q")).mark_rule(strokeWidth=2, opacity=0.7),
         base.encode(y=y("ratio")).mark_line(strokeWidth=2),
         # Hollow: not all of it is what the panel's title says.
-        base.encode(y=y("ratio"), shape=shape, tooltip=tip, **(inside if wrong else {}))
+        base.encode(y=y("ratio"), shape=shape, tooltip=tip, **inside)
         .mark_point(size=60, filled=not wrong, opacity=1, cursor="pointer")
         .add_params(_click()),
         _left_out(x),
@@ -119,7 +118,8 @@ def outcomes(frame: pd.DataFrame, order: Sequence[str]) -> Spec:
     )
     # Where there is no room for every share, what matters is where more or fewer fail, or are wrong, than just before.
     many = len(frame) > MOST_NUMBERED
-    moved = frame[["failed", "wrong"]].ne(frame[["failed", "wrong"]].shift(fill_value=0)).any(axis=1)
+    before = {name: frame[name].shift(fill_value=0) for name in ("failed", "wrong")}
+    moved = (frame["failed"] != before["failed"]) | (frame["wrong"] != before["wrong"])
     numbered = frame[moved & (len(frame) <= MOST_MARKED)] if many else frame
     text = numbered.assign(
         top=numbered[present].sum(axis=1),

@@ -176,11 +176,11 @@ def outcomes(at: pd.DataFrame, points: Sequence[Point], reference: str | None) -
     at = at[["cell", "point", "status", *NAMES]].assign(name=at["cell"].map(names_of(at)))
     at = at.drop_duplicates(["point", "name"], keep="last")
     known = at["status"].notna()
-    tone = {status: theme.status_tone(status) for status in at.loc[known, "status"].unique()}
+    tone = {status: theme.status_tone(status) for status in at.loc[known, "status"].unique()} | {WRONG: WRONG}
     groups = at.assign(
         ok=at["status"].eq("ok"),
         wrong=at["status"].eq(WRONG),
-        failed=[tone.get(status) == "failed" and status != WRONG for status in at["status"]],
+        failed=[tone.get(status) == "failed" for status in at["status"]],
         unclear=at["status"].eq("not_comparable"),
         not_run=at["status"].isin(NOT_RUN),
         open=~known,

@@ -59,10 +59,11 @@ class Shown:
     @property
     def builds(self) -> dict[str, str]:
         """Of each version what its torch was built for."""
-        names = ["built_cuda", "built_hip"]
-        fields = self.newest[names].astype("object").where(self.newest[names].notna(), None)
-        found = [build_of({"built_cuda": cuda, "built_hip": hip}) for cuda, hip in fields.to_numpy()]
-        return dict(zip(self.newest["torch"], found, strict=True))
+        fields = (
+            self.newest[name].where(self.newest[name].notna(), "") for name in ("built_cuda", "built_hip")
+        )
+        every = zip(self.newest["torch"], *(one.tolist() for one in fields), strict=True)
+        return {torch: build_of({"built_cuda": cuda, "built_hip": hip}) for torch, cuda, hip in every}
 
     def calls(self) -> tuple[str, str]:
         """Eager's and the compiled call's time: the device's clock where it was read."""
