@@ -104,6 +104,7 @@ def forest(database: Database, found: Compared) -> None:
     with left:
         metric = choices.pick("Ratios of", "plot", metrics, what="metric")
     frame = frames.forest(found.verdicts, metric)
+    state.check("rows", ("true", "false"), what="choice of rows")
     everything = len(frame) > frames.FEW_ROWS and right.toggle(
         f"Draw up to {frames.MOST_ROWS} rows, not the {frames.FEW_ROWS} slowest",
         key="rows",

@@ -201,6 +201,7 @@ def test_a_side_that_is_not_there_gets_no_verdict_of_another(
     [
         (None, {"tgt": "cuda"}, "No target `cuda` is recorded here"),
         ("coverage", {"tgt": "cuda"}, "No target `cuda` is recorded here"),
+        (None, {"rows": "zz"}, "No choice of rows `zz` is recorded here"),
         # Of these the database has one each, so that nothing is there to choose.
         ("workload", {"machine": "zz"}, "No machine `zz` is recorded here"),
         ("trends", {"host": "zz"}, "No machine `zz` is recorded here"),
