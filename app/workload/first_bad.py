@@ -126,7 +126,7 @@ def _times(found: FirstBad, total: int) -> str:
     if still:
         words.append(f"measured in turns and open at {still}")
     if found.apart:
-        words.append(f"of two runs at {found.apart}, and only one of both versions settles them")
+        words.append(f"from two runs at {found.apart}, which settle nothing (one run of both versions does)")
     return f"Their times are {', '.join(words)}."
 
 

@@ -70,7 +70,7 @@ def test_a_time_of_two_runs_is_never_what_went_bad() -> None:
     assert (found.worse, found.known, found.timed) == ((), 1, 0)
     assert "none" in said(found, 2)
     assert said(found, 2).endswith(
-        "Their times are not settled, of two runs at 1, and only one of both versions settles them."
+        "Their times are not settled, from two runs at 1, which settle nothing (one run of both versions does)."
     )
 
 
