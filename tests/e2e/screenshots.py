@@ -20,10 +20,16 @@ HEIGHT = 900
 
 
 def take(
-    url: str, folder: Path, *, width: int = 1280, workload: str | None = None, full: bool = False
+    url: str,
+    folder: Path,
+    *,
+    width: int = 1280,
+    workload: str | None = None,
+    sides: tuple[str, str] | None = None,
+    full: bool = False,
 ) -> list[Path]:
-    """A picture of each page in each theme; returns their files. Fails on any error that the page reports, and where a
-    page is wider than the window."""
+    """A picture of each page in each theme, with two ``sides`` also of Why about both; returns their files. Fails on any
+    error that the page reports, and where a page is wider than the window."""
     folder.mkdir(parents=True, exist_ok=True)
     query = f"?{urlencode({'w': workload})}" if workload else ""
     pages = {
@@ -36,6 +42,9 @@ def take(
         "runs": "/runs",
         "timeline": "/timeline?program=Missing+wait",
     }
+    if sides is not None:
+        asked = {"base": sides[0], "cand": sides[1], "tab": "Kernels"} | ({"w": workload} if workload else {})
+        pages["why-compared"] = f"/why?{urlencode(asked)}"
     taken = []
     with sync_playwright() as playwright:
         browser = launch(playwright)
@@ -74,6 +83,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--width", type=int, default=1280)
     parser.add_argument("--workload", help="show this one on Workload and Why")
+    parser.add_argument(
+        "--sides", nargs=2, metavar=("BASE", "CAND"), help="show Why about both as well: 7@1 7@2"
+    )
     parser.add_argument("--full", action="store_true", help="as tall as the page, not as the window")
     arguments = parser.parse_args()
     for path in take(
@@ -81,6 +93,7 @@ def main() -> None:
         arguments.folder,
         width=arguments.width,
         workload=arguments.workload,
+        sides=tuple(arguments.sides) if arguments.sides else None,
         full=arguments.full,
     ):
         print(path)
