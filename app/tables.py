@@ -6,6 +6,7 @@ Cells are drawn as text by Streamlit's canvas, whatever the names in them look l
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -99,10 +100,10 @@ def known(frame: pd.DataFrame, columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def download_csv(frame: pd.DataFrame, name: str, *, key: str) -> None:
-    """A button that saves all of ``frame``."""
+    """A button that saves all of ``frame``, of which the file is made when it is asked for."""
     st.download_button(
         "⤓ CSV",
-        as_csv(frame),
+        partial(as_csv, frame),
         file_name=name,
         mime="text/csv",
         key=key,

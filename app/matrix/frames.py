@@ -37,8 +37,8 @@ _ORDER: Final = (
 )
 # A line of fewer versions shows no course.
 LEAST_VERSIONS: Final = 3
-# Fixed, so that 1% of noise looks like nothing.
-SPARK_ENDS: Final = (0.75, 1.25)
+# In percent. Fixed, so that 1% of noise looks like nothing.
+SPARK_ENDS: Final = (75, 125)
 # Shown with every metric, as the reason why there is no value.
 _NO_METRIC: Final = frozenset({"status", "facts"})
 # What a reader of the downloaded table needs of them.
@@ -114,10 +114,10 @@ def spark_metric(metric: str) -> str | None:
     return metric if metric in {**GATING_TIMES, **DIAGNOSTIC_TIMES} else None
 
 
-def sparks(frame: pd.DataFrame, lines: Mapping[int, Sequence[float]]) -> list[list[float] | None]:
-    """Of each row the course of its time as ratios to the median of all versions, within ``SPARK_ENDS``; None where
+def sparks(frame: pd.DataFrame, lines: Mapping[int, Sequence[float]]) -> list[list[int] | None]:
+    """Of each row the course of its time in percent of the median of all versions, within ``SPARK_ENDS``; None where
     fewer than 3 versions have a number. ``lines``: by evaluation, oldest version first."""
-    found: list[list[float] | None] = []
+    found: list[list[int] | None] = []
     for candidate, base in zip(frame["candidate_evaluation"], frame["base_evaluation"], strict=True):
         known = [int(one) for one in (candidate, base) if pd.notna(one)]
         line = next((lines[one] for one in known if one in lines), ())
@@ -126,7 +126,8 @@ def sparks(frame: pd.DataFrame, lines: Mapping[int, Sequence[float]]) -> list[li
             continue
         middle = statistics.median(line)
         low, high = SPARK_ENDS
-        found.append([round(min(high, max(low, one / middle)), 4) for one in line] if middle > 0 else None)
+        # Whole ones: there are thousands of them, and the line is a few pixels high.
+        found.append([min(high, max(low, round(100 * one / middle))) for one in line] if middle > 0 else None)
     return found
 
 

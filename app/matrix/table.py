@@ -16,9 +16,7 @@ from db.queries.over_versions import over_versions
 from evaluator.verdicts.words import FLAG_MARK, NOISY_MARK, ROUND_FLAGS
 
 
-def courses(
-    database: Database, found: Compared, shown: pd.DataFrame, metric: str
-) -> list[list[float] | None]:
+def courses(database: Database, found: Compared, shown: pd.DataFrame, metric: str) -> list[list[int] | None]:
     """What the table draws beside each row: the course of its time over torch versions."""
     of = matrix_frames.spark_metric(metric)
     both = (shown["base_evaluation"], shown["candidate_evaluation"])
@@ -31,7 +29,7 @@ def courses(
     return matrix_frames.sparks(shown, resting(database, rests, over_versions, known, machine, of))
 
 
-def table(found: Compared, shown: pd.DataFrame, lines: list[list[float] | None]) -> int | None:
+def table(found: Compared, shown: pd.DataFrame, lines: list[list[int] | None]) -> int | None:
     """The same cells as rows, worst first; the cell of the clicked one."""
     numeric = matrix_frames.numeric(shown)
 
@@ -74,5 +72,5 @@ def _rounds() -> Any:
 
 def _spark() -> Any:
     low, high = matrix_frames.SPARK_ENDS
-    said = f"its time under every torch version of this machine, oldest first, from ×{low} to ×{high} of their median"
+    said = f"its time under every torch version of this machine, oldest first, from {low}% to {high}% of their median"
     return st.column_config.LineChartColumn("over versions", y_min=low, y_max=high, width=110, help=said)

@@ -331,13 +331,13 @@ def test_a_time_whose_rounds_are_qualified_is_marked_and_says_why(flags: list[st
     assert all(REASONS[flag] in row["why"] for flag in flags)
 
 
-def test_the_course_over_versions_is_a_ratio_within_fixed_ends() -> None:
+def test_the_course_over_versions_is_in_percent_within_fixed_ends() -> None:
     frame = pd.DataFrame(
         {"candidate_evaluation": [7.0, 8.0, None, None], "base_evaluation": [1.0, 2.0, 3.0, None]}
     )
     lines = {7: (2.0, 2.0, 4.0), 8: (1.0, 1.0), 3: (10.0, 11.0, 9.0)}
     found = matrix_frames.sparks(frame, lines)
     # Twice the median is beyond the end; two versions show no course; one side is enough; without any there is none.
-    assert found == [[1.0, 1.0, 1.25], None, [1.0, 1.1, 0.9], None]
+    assert found == [[100, 100, 125], None, [100, 110, 90], None]
     assert matrix_frames.spark_metric(matrix_frames.WORST) == WARM
     assert matrix_frames.spark_metric("graph_breaks") is None

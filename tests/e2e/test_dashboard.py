@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Locator
 
@@ -125,6 +126,21 @@ def test_comparison_is_saved_as_a_file(
     if form == "HTML":
         watched.page.goto(path.as_uri())
         assert "models.llama" in watched.page.inner_text("body")
+
+
+def test_a_table_is_saved_with_all_its_rows(watched: Watched, compared: str, tmp_path: Path) -> None:
+    watched.visit(f"{compared}/matrix?m=compiled.wall_ms")
+    with watched.page.expect_download() as download:
+        watched.page.get_by_role("button", name="⤓ CSV").click()
+    path = tmp_path / download.value.suggested_filename
+    download.value.save_as(path)
+    saved = pd.read_csv(path)
+    assert path.name == "matrix.csv"
+    # Every cell that a side evaluated, and of the evaluations whole ids.
+    assert len(saved) == 15
+    assert len(saved[saved["workload"] == "models.llama"]) == len(seed.LLAMA.buckets)
+    assert "24," in path.read_text() or ",24" in path.read_text()
+    assert "24.0" not in path.read_text()
 
 
 def test_a_mark_opens_its_evaluation(watched: Watched, url: str) -> None:
