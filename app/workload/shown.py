@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -35,10 +35,13 @@ class Shown:
         return tuple(int(one) for one in self.newest["evaluation"])
 
     @property
-    def rests_on(self) -> tuple[int, ...]:
-        """What the charts are drawn from: evaluations, and the database as it is while one of them goes on."""
-        ended = self.newest["status"].notna().all()
-        return self.ids if ended else (*self.ids, *self.database.stamp)
+    def rests_on(self) -> tuple[Hashable, ...]:
+        """What the charts are drawn from: evaluations, and how far those are that go on. Of most of what is recorded
+        meanwhile nothing is drawn, and nothing is drawn anew for it."""
+        going_on = tuple(int(one) for one in self.newest.loc[self.newest["status"].isna(), "evaluation"])
+        if not going_on:
+            return self.ids
+        return self.ids, going_on, read(self.database, history.shown_while_going_on, going_on)
 
     def summary(self, *metrics: str) -> pd.DataFrame:
         """Summaries of these metrics, all replicas' values included."""

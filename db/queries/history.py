@@ -184,6 +184,14 @@ def failed_probes(connection: Connection, ids: Sequence[int]) -> pd.DataFrame:
     return frame_of_ids(connection, query, Probe.evaluation_id, list(ids))
 
 
+def shown_while_going_on(connection: Connection, ids: Sequence[int]) -> int:
+    """How many probes there are of evaluations that are not finished of which something is shown already: failed ones, and
+    those whose findings are their own (accuracy, builds). Facts and summaries come with an evaluation's end."""
+    own = Probe.probe.in_(("accuracy", "build"))
+    counted = select(func.count()).where(Probe.evaluation_id.in_(list(ids)), own | (Probe.status != "ok"))
+    return int(connection.execute(counted).scalar_one())
+
+
 def accuracies(connection: Connection, ids: Sequence[int]) -> pd.DataFrame:
     """The accuracy results of these evaluations that have one: evaluation, verdict, rmse_fp64, eager_rmse_fp64 (root mean
     square errors to float64, missing: unknown), reason."""
