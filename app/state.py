@@ -96,11 +96,9 @@ def pick_row(key: str, ids: Sequence[_Id], *, what: str, draw: Callable[[int, st
     ``draw(position, widget_key)`` draws the table with that row selected and returns the position that is selected
     now. The widget's key holds the URL's value, so that the browser's Back moves the selection too.
     """
-    wanted = asked(key)
     known = {str(one): one for one in ids}
-    if wanted is not None and wanted not in known:
-        say_unknown(what, wanted, list(known))
-    current = known.get(wanted or "", ids[0])
+    check(key, list(known), what=what)
+    current = known.get(asked(key) or "", ids[0])
     position = draw(ids.index(current), f"{key}-{current}")
     picked = current if position is None else ids[position]
     if picked != current:

@@ -45,11 +45,7 @@ def leave(page: str, asked: Mapping[str, str]) -> None:
 
 def put(values: Mapping[str, str | None]) -> None:
     """Change these values of the URL, None to none at all: one step, however many they are."""
-    context = get_script_run_ctx()
-    assert context is not None  # a page is being run
-    with context.session_state.query_params() as known:
-        for key in values:
-            known.discard_param_no_forward_msg(key)
+    _drop(*values)
     st.query_params.update({key: value for key, value in values.items() if value is not None})
 
 
@@ -66,7 +62,13 @@ def _name(page: str) -> str:
 
 def _forget() -> None:
     """Let no later change of the URL carry the mark."""
+    _drop(_MARK)
+
+
+def _drop(*keys: str) -> None:
+    """Take values out of the URL without telling the browser yet: the next change does."""
     context = get_script_run_ctx()
     assert context is not None  # a page is being run
     with context.session_state.query_params() as known:
-        known.discard_param_no_forward_msg(_MARK)
+        for key in keys:
+            known.discard_param_no_forward_msg(key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from app import theme
+from evaluator.verdicts.answering import wrong_on_both
 from evaluator.verdicts.findings import CellVerdict, Finding
 from evaluator.verdicts.wording import size
 from evaluator.verdicts.words import BAD, FLAG_MARK, NOISY_MARK, REASONS, marks
@@ -50,7 +51,7 @@ def correctness(cell: CellVerdict) -> Correctness | None:
     for one in cell.findings:
         if one.metric == "accuracy":
             if one.candidate == "fail":
-                return _BOTH_WRONG if one.base == "fail" else _WRONG_NOW
+                return _BOTH_WRONG if wrong_on_both(cell) else _WRONG_NOW
             if one.verdict == "fixed":
                 return _RIGHT_NOW
         elif one.metric == "status" and one.verdict == "fixed":

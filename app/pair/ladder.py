@@ -11,6 +11,7 @@ import streamlit as st
 from app import comparing, metric_words, tables
 from app.pair import numbers as pair_numbers
 from app.pair.page import Sides
+from evaluator.verdicts.cells import bad
 from evaluator.verdicts.words import BAD, is_codegen
 
 # What a layer is asked of; a count is a layer's own.
@@ -21,11 +22,10 @@ def draw(sides: Sides, option: str) -> None:
     """The layer that moved and the rungs that say so; nothing where nothing got worse. ``option`` names the database to a
     command."""
     moved = pair_numbers.layer(sides.cell)
-    worse = [one for one in sides.cell.findings if one.verdict in BAD]
-    times = [one.metric for one in worse if one.kind == "time"]
+    times = [one.metric for one in sides.cell.findings if one.kind == "time" and one.verdict in BAD]
     metric = times[0] if times else "compiled.wall_ms"
     rungs = pair_numbers.ladder(sides.pair, metric)
-    if moved or (sides.cell.verdict in BAD and any(one.kind in _ASKED for one in worse if one.gating)):
+    if moved or any(one.kind in _ASKED for one in bad(sides.cell.findings)):
         _say(sides, moved, climbed=not rungs.empty, option=option)
     if rungs.empty:
         return

@@ -69,8 +69,7 @@ def pick_reference(of: Recorded) -> str | None:
 def picked_point(of: Recorded, same: Same | None) -> str:
     """The point of the URL whose cells are listed; at first the newest of those that are followed."""
     wanted, known = state.asked(AT[of.over]), list(of.about["point"])
-    if wanted is not None and wanted not in known:
-        state.say_unknown("point", wanted, known[::-1])
+    state.check(AT[of.over], known[::-1], what="point")
     if wanted is not None and wanted in known:
         return wanted
     return same.points[-1] if same else str(known[-1])

@@ -12,6 +12,7 @@ from db.queries.steps import Step
 from evaluator.verdicts.answering import wrong_on_both
 from evaluator.verdicts.cells import bad, compare_cell, lost_evidence, ran_nothing
 from evaluator.verdicts.findings import CellVerdict, Finding
+from evaluator.verdicts.measured import judge_measured
 from evaluator.verdicts.policy import GATING_TIMES, Policy
 from evaluator.verdicts.sides import Pair
 from evaluator.verdicts.words import VERDICTS
@@ -19,7 +20,6 @@ from evaluator.verdicts.words import VERDICTS
 # Verdicts of a time that say something for sure, once the sides were measured in turns.
 _SETTLED: Final = frozenset({"regressed", "improved", "unchanged"})
 _POLICY: Final = Policy()
-_MEASURED: Final = frozenset({"time", "memory"})
 # Steps that are named of those of which something is not known.
 MOST_NAMED: Final = 3
 # An error can be pages long; Why has all of it.
@@ -132,23 +132,23 @@ def _times(found: FirstBad, total: int) -> str:
 
 @dataclass(frozen=True)
 class _Judged:
-    """A step with the verdict of its facts, and of its times where both versions were measured in turns."""
+    """A step with the verdict of its facts, and what is found of times and memory where both versions were measured in turns."""
 
     step: Step
     facts: CellVerdict
-    times: CellVerdict | None
+    times: Sequence[Finding]
 
     @property
     def timed(self) -> bool:
         """Whether every time that counts is settled."""
-        found = [one for one in self._times if one.metric in GATING_TIMES]
+        found = [one for one in self.times if one.metric in GATING_TIMES]
         return bool(found) and all(one.verdict in _SETTLED for one in found)
 
     @property
     def sure(self) -> tuple[Finding, Told] | None:
         """The worst of what got worse for sure."""
         facts = [(one, self.step.pair) for one in bad(self.facts.findings)]
-        times = [(one, self.step.in_turns) for one in bad(self._times) if one.confirmed]
+        times = [(one, self.step.in_turns) for one in bad(self.times) if one.confirmed]
         found = sorted([*facts, *times], key=lambda one: VERDICTS.index(one[0].verdict))
         return next(((one, self._told(pair, _text(one))) for one, pair in found), None)
 
@@ -166,14 +166,10 @@ class _Judged:
             return self._told(self.step.pair, "results are wrong on both sides")
         if ran_nothing(findings):
             return self._told(self.step.pair, "nothing compiled ran on either side")
-        doubtful = bad(self._times)
+        doubtful = bad(self.times)
         if not doubtful:
             return None
         return self._told(self.step.in_turns, f"{_text(doubtful[0])}, which no rerun confirmed")
-
-    @property
-    def _times(self) -> Sequence[Finding]:
-        return () if self.times is None else [one for one in self.times.findings if one.kind in _MEASURED]
 
     def _told(self, pair: Pair | None, text: str) -> Told:
         assert pair is not None and pair.base is not None and pair.candidate is not None
@@ -186,9 +182,10 @@ def _judged(step: Step) -> _Judged:
     pair = step.pair
     assert pair.base is not None and pair.candidate is not None
     exact = replace(pair, base=replace(pair.base, series={}), candidate=replace(pair.candidate, series={}))
-    times = None if step.in_turns is None else _compared(step.in_turns)
-    return _Judged(step, _compared(exact), times)
+    facts = compare_cell(exact, _POLICY, different_builds=False, dependencies=1)
+    return _Judged(step, facts, () if step.in_turns is None else _measured(step.in_turns))
 
 
-def _compared(pair: Pair) -> CellVerdict:
-    return compare_cell(pair, _POLICY, different_builds=False, dependencies=1)
+def _measured(pair: Pair) -> Sequence[Finding]:
+    assert pair.base is not None and pair.candidate is not None
+    return judge_measured(pair, pair.base, pair.candidate, _POLICY, different_builds=False)
